@@ -19,6 +19,7 @@ use sha1::{Digest, Sha1};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
+use crate::work_directory::default_parent;
 
 /// Options of `bench dedup`.
 #[derive(Clone, Debug, clap::Args)]
@@ -34,8 +35,9 @@ pub struct DedupOptions {
     /// Chunks looked up in one multi_get
     #[arg(long, default_value_t = 32)]
     pub batch: usize,
-    /// Directory for the database, which gets a subdirectory `alluvium-bench-dedup`
-    #[arg(long, default_value = ".")]
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-dedup`. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     pub dir: PathBuf,
 }
 
@@ -87,14 +89,10 @@ pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError
     if options.batch == 0 {
         return Err(BenchError::Usage("--batch must be at least 1".to_owned()));
     }
-    let directory = options.dir.join(SUBDIRECTORY);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
-    std::fs::create_dir_all(&directory)?;
-    let files = files_below(&options.input, &directory.canonicalize()?)?;
+    let directory = report.directories().create(&options.dir, SUBDIRECTORY)?;
+    let files = files_below(&options.input, &directory.path().canonicalize()?)?;
     let plan = Plan::named(&options.plan).map_err(|error| BenchError::Usage(error.to_string()))?;
-    let db = Db::builder(&directory).plan(plan).durability(Durability::Buffered).open()?;
+    let db = Db::builder(directory.path()).plan(plan).durability(Durability::Buffered).open()?;
     let mut deduplicator = Deduplicator::new(db.keyspace("chunks")?, options.batch);
 
     let start = Instant::now();
@@ -139,8 +137,7 @@ pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError
     )?;
     drop(deduplicator);
     db.close()?;
-    std::fs::remove_dir_all(directory)?;
-    Ok(())
+    Ok(directory.remove()?)
 }
 
 impl Deduplicator {

@@ -14,6 +14,7 @@ use crate::latencies::Latencies;
 use crate::measurement::Measurement;
 use crate::report::Report;
 use crate::store::Workload;
+use crate::work_directory::default_parent;
 
 /// Options of `bench durability`.
 #[derive(Clone, Debug, clap::Args)]
@@ -33,8 +34,9 @@ pub struct DurabilityOptions {
     /// Seed of keys and values
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Directory for the database, which gets a subdirectory `alluvium-bench-durability`
-    #[arg(long, default_value = ".")]
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-durability`. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     pub dir: PathBuf,
 }
 
@@ -53,15 +55,11 @@ pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), Bench
     if !(options.raw_seconds > 0.0 && options.raw_seconds < 1e6) {
         return Err(BenchError::Usage("--raw-seconds must be between 0 and a million".to_owned()));
     }
-    let directory = options.dir.join(SUBDIRECTORY);
     for &threads in &options.threads {
-        if directory.exists() {
-            std::fs::remove_dir_all(&directory)?;
-        }
-        std::fs::create_dir_all(&directory)?;
-        let raw_before = raw_syncs(&directory, options)?;
-        let (elapsed, latencies) = synced_puts(options, threads, &directory)?;
-        let raw_after = raw_syncs(&directory, options)?;
+        let directory = report.directories().create(&options.dir, SUBDIRECTORY)?;
+        let raw_before = raw_syncs(directory.path(), options)?;
+        let (elapsed, latencies) = synced_puts(options, threads, directory.path())?;
+        let raw_after = raw_syncs(directory.path(), options)?;
         let raw = (raw_before.ops_per_s() + raw_after.ops_per_s()) / 2.0;
         let puts_per_s = (options.puts * threads as u64) as f64 / elapsed.as_secs_f64().max(1e-9);
         let measurement = Measurement::new("durability", &format!("threads_{threads}"))
@@ -74,8 +72,8 @@ pub fn run(options: &DurabilityOptions, report: &mut Report) -> Result<(), Bench
             .metric("raw_sync_p99_us", (raw_before.latency_us(0.99) + raw_after.latency_us(0.99)) / 2.0)
             .metric("puts_per_raw_sync", puts_per_s / raw);
         report.add(latencies.report(measurement))?;
+        directory.remove()?;
     }
-    std::fs::remove_dir_all(directory)?;
     Ok(())
 }
 

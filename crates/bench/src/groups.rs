@@ -2,7 +2,7 @@
 //! operations: every answer of the keyspace must agree with it.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use alluvium::{Db, Durability, Keyspace, KeyspaceOptions, PrefixRule};
@@ -12,6 +12,7 @@ use alluvium_model::Plan;
 use crate::device::{Device, allocated_bytes};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
+use crate::work_directory::{WorkDirectory, default_parent};
 
 /// Options of a benchmark whose items are in groups.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,8 +29,9 @@ pub struct GroupsOptions {
     /// Seed of the operations
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Directory for the database, which gets a subdirectory named after the benchmark
-    #[arg(long, default_value = ".")]
+    /// Directory for the database, which gets a subdirectory named after the benchmark. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     pub dir: PathBuf,
 }
 
@@ -42,7 +44,7 @@ pub struct Groups {
     db: Db,
     keyspace: Keyspace,
     exact: BTreeMap<Vec<u8>, Vec<u8>>,
-    directory: PathBuf,
+    directory: WorkDirectory,
     device: Device,
 }
 
@@ -76,32 +78,26 @@ fn wrong(operation: &str, key: &[u8]) -> BenchError {
     BenchError::WrongAnswer(format!("{operation} of {}", key.escape_ascii()))
 }
 
-/// Creates `directory` again, empty.
-///
-/// # Errors
-/// Those of the file system.
-pub fn empty_directory(directory: &Path) -> Result<(), BenchError> {
-    if directory.exists() {
-        std::fs::remove_dir_all(directory)?;
-    }
-    Ok(std::fs::create_dir_all(directory)?)
-}
-
 impl Groups {
-    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `directory`.
+    /// An empty keyspace called `name` with the named `plan`, in a database of its own in the empty `work`.
     /// [`Groups::check_groups`] requires `lists_groups`.
     ///
     /// # Errors
     /// [`BenchError::Usage`] for an unknown plan; errors of the store.
-    pub fn create(directory: &Path, name: &str, plan: &str, lists_groups: bool) -> Result<Self, BenchError> {
+    pub fn create(
+        work: WorkDirectory,
+        name: &str,
+        plan: &str,
+        lists_groups: bool,
+    ) -> Result<Self, BenchError> {
         let plan = Plan::named(plan).map_err(|error| BenchError::Usage(error.to_string()))?;
-        let db = Db::builder(directory).durability(Durability::Buffered).open()?;
+        let db = Db::builder(work.path()).durability(Durability::Buffered).open()?;
         let prefix = PrefixRule::Length { bytes: GROUP_BYTES as u16 };
         let options = KeyspaceOptions::semi_sorted(prefix).with_plan(plan);
         let options = if lists_groups { options.with_listed_prefixes() } else { options };
         let keyspace = db.keyspace_with(name, &options)?;
-        let device = Device::of(directory)?;
-        Ok(Self { db, keyspace, exact: BTreeMap::new(), directory: directory.to_owned(), device })
+        let device = Device::of(work.path())?;
+        Ok(Self { db, keyspace, exact: BTreeMap::new(), directory: work, device })
     }
 
     /// All items as they should be.
@@ -263,7 +259,7 @@ impl Groups {
             let written = now.since(before).written_bytes as f64;
             measurement = measurement.metric("write_amplification", written / bytes_put as f64);
         }
-        Ok(measurement.metric("disk_bytes", allocated_bytes(&self.directory)))
+        Ok(measurement.metric("disk_bytes", allocated_bytes(self.directory.path())))
     }
 
     /// Closes the database and removes it.
@@ -274,7 +270,7 @@ impl Groups {
         let Self { db, keyspace, directory, .. } = self;
         drop(keyspace);
         db.close()?;
-        Ok(std::fs::remove_dir_all(directory)?)
+        Ok(directory.remove()?)
     }
 }
 

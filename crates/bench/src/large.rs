@@ -12,6 +12,7 @@ use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::random::Random;
 use crate::report::Report;
+use crate::work_directory::{WorkDirectory, default_parent};
 
 /// Options of `bench large`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,8 +29,9 @@ pub struct LargeOptions {
     /// Seed of sizes, values and the order of overwrites
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
-    /// Directory for the database, which gets a subdirectory `alluvium-bench-large`
-    #[arg(long, default_value = ".")]
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-large`. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     pub dir: PathBuf,
 }
 
@@ -43,7 +45,7 @@ struct LargeBench<'a> {
     options: &'a LargeOptions,
     db: Db,
     keyspace: Keyspace,
-    directory: PathBuf,
+    directory: WorkDirectory,
     device: Device,
     /// How often each item was written.
     rounds: Vec<u64>,
@@ -62,14 +64,10 @@ pub fn run(options: &LargeOptions, report: &mut Report) -> Result<(), BenchError
             "--bytes must be at least 1, --value-size-max at most 64MiB".to_owned(),
         ));
     }
-    let directory = options.dir.join(SUBDIRECTORY);
-    if directory.exists() {
-        std::fs::remove_dir_all(&directory)?;
-    }
-    std::fs::create_dir_all(&directory)?;
-    let db = Db::builder(&directory).durability(Durability::Buffered).open()?;
+    let directory = report.directories().create(&options.dir, SUBDIRECTORY)?;
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open()?;
     let keyspace = db.keyspace("bench")?;
-    let device = Device::of(&directory)?;
+    let device = Device::of(directory.path())?;
     let (rounds, live_bytes, space_max) = (Vec::new(), 0, 0.0);
     let mut bench = LargeBench { options, db, keyspace, directory, device, rounds, live_bytes, space_max };
     report.add(bench.load()?)?;
@@ -78,8 +76,7 @@ pub fn run(options: &LargeOptions, report: &mut Report) -> Result<(), BenchError
     let LargeBench { db, keyspace, directory, .. } = bench;
     drop(keyspace);
     db.close()?;
-    std::fs::remove_dir_all(directory)?;
-    Ok(())
+    Ok(directory.remove()?)
 }
 
 impl LargeBench<'_> {
@@ -139,7 +136,7 @@ impl LargeBench<'_> {
     }
 
     fn space(&self) -> f64 {
-        allocated_bytes(&self.directory) as f64 / self.live_bytes as f64
+        allocated_bytes(self.directory.path()) as f64 / self.live_bytes as f64
     }
 
     fn measure(

@@ -41,6 +41,11 @@ impl Latencies {
         self.histogram.add(&other.histogram).expect("histograms of equal bounds add up");
     }
 
+    /// Number of operations.
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
     /// The longest, in milliseconds.
     pub fn max_ms(&self) -> f64 {
         self.histogram.max() as f64 / 1e6

@@ -26,10 +26,12 @@ pub mod random;
 pub mod report;
 pub mod store;
 pub mod structures;
+pub mod work_directory;
 
 pub use error::BenchError;
 pub use measurement::Measurement;
 pub use report::Report;
+pub use work_directory::{WorkDirectories, WorkDirectory};
 
 /// The Rust examples of the README, which are compiled and run this way.
 #[cfg(doctest)]

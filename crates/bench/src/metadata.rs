@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::BenchError;
-use crate::groups::{GROUP_BYTES, Groups, GroupsOptions, Work, empty_directory, key};
+use crate::groups::{GROUP_BYTES, Groups, GroupsOptions, Work, key};
 use crate::measurement::Measurement;
 use crate::random::Random;
 use crate::report::Report;
@@ -51,13 +51,12 @@ type Phase = fn(&mut Tree, u64) -> Result<Work, BenchError>;
 /// # Errors
 /// An answer that differs from the map's is a wrong answer. Folders that cannot be listed count as empty.
 pub fn run(options: &MetadataOptions, report: &mut Report) -> Result<(), BenchError> {
-    let directory = options.groups.dir.join(SUBDIRECTORY);
-    empty_directory(&directory)?;
-    let (found, folders_found) = entries_below(&options.input, &directory.canonicalize()?)?;
+    let directory = report.directories().create(&options.groups.dir, SUBDIRECTORY)?;
+    let (found, folders_found) = entries_below(&options.input, &directory.path().canonicalize()?)?;
     if found.is_empty() {
         return Err(BenchError::Usage("the tree has no entries".to_owned()));
     }
-    let groups = Groups::create(&directory, "entries", &options.groups.plan, true)?;
+    let groups = Groups::create(directory, "entries", &options.groups.plan, true)?;
     let random = Random::new(options.groups.seed, 1);
     let mut tree = Tree { groups, found, folders_found, copies: options.groups.copies, random };
     let phases: [(&str, u64, Phase); 7] = [

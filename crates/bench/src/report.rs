@@ -6,18 +6,26 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 use crate::measurement::Measurement;
+use crate::work_directory::WorkDirectories;
 
 /// Takes measurements and prints them.
 #[derive(Debug)]
 pub struct Report {
     is_json: bool,
     measurements: Vec<Measurement>,
+    conclusion: String,
+    directories: WorkDirectories,
 }
 
 impl Report {
     /// A report on standard output; with `is_json`, each measurement is printed at once as one line of JSON.
     pub fn new(is_json: bool) -> Self {
-        Self { is_json, measurements: Vec::new() }
+        Self {
+            is_json,
+            measurements: Vec::new(),
+            conclusion: String::new(),
+            directories: WorkDirectories::default(),
+        }
     }
 
     /// Adds one measurement.
@@ -32,13 +40,24 @@ impl Report {
         Ok(())
     }
 
-    /// Prints the table, unless everything was printed as JSON. Call it also after a failure, since earlier results are
-    /// still useful.
+    /// Takes the text that is printed below the table.
+    pub fn conclude(&mut self, conclusion: String) {
+        self.conclusion = conclusion;
+    }
+
+    /// Creates the directories of the benchmark.
+    pub fn directories(&self) -> &WorkDirectories {
+        &self.directories
+    }
+
+    /// Prints the table and the conclusion, unless everything was printed as JSON. Call it also after a failure, since
+    /// earlier results are still useful.
     pub fn finish(&self) -> io::Result<()> {
         if self.is_json || self.measurements.is_empty() {
             return Ok(());
         }
-        io::stdout().lock().write_all(table(&self.measurements).as_bytes())
+        let text = table(&self.measurements) + &self.conclusion;
+        io::stdout().lock().write_all(text.as_bytes())
     }
 
     /// All measurements so far.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use crate::error::BenchError;
-use crate::groups::{Groups, GroupsOptions, Work, empty_directory, key};
+use crate::groups::{Groups, GroupsOptions, Work, key};
 use crate::measurement::Measurement;
 use crate::random::Random;
 use crate::report::Report;
@@ -59,9 +59,8 @@ pub fn run(options: &GraphOptions, report: &mut Report) -> Result<(), BenchError
             BenchError::Usage("neither CARGO_HOME nor HOME is set: set one of them".to_owned())
         })?)?,
     };
-    let directory = options.groups.dir.join(SUBDIRECTORY);
-    empty_directory(&directory)?;
-    let groups = Groups::create(&directory, "edges", &options.groups.plan, false)?;
+    let directory = report.directories().create(&options.groups.dir, SUBDIRECTORY)?;
+    let groups = Groups::create(directory, "edges", &options.groups.plan, false)?;
     let edges_each = edges.as_slice().iter().collect::<BTreeSet<_>>().len() as u64;
     let vertices = edges.vertices() * options.groups.copies;
     let random = Random::new(options.groups.seed, 1);

@@ -35,6 +35,7 @@ pub use figure::{Axis, Figure, Origin, Panel, Published, Series};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
+use crate::work_directory::WorkDirectories;
 
 /// Options of `bench paper`.
 #[derive(Clone, Debug, clap::Args)]
@@ -69,6 +70,8 @@ pub struct Scale {
     pub stored_items_max: u64,
     /// Where stores are created, and removed again.
     pub directory: PathBuf,
+    /// Makes and removes their directories.
+    pub directories: WorkDirectories,
     /// Seed of simulations.
     pub seed: u64,
 }
@@ -114,6 +117,7 @@ pub fn run(options: &PaperOptions, report: &mut Report) -> Result<(), BenchError
         simulated_keys_max: options.simulated_keys_max,
         stored_items_max: options.stored_items_max,
         directory: options.out.clone(),
+        directories: report.directories().clone(),
         seed: options.seed,
     };
     for draw in chosen {
@@ -169,6 +173,7 @@ mod tests {
             simulated_keys_max: 200_000,
             stored_items_max: 40_000,
             directory: directory.path().to_owned(),
+            directories: WorkDirectories::default(),
             seed: 7,
         };
         for (id, draw) in FIGURES {

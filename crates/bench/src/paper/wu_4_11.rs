@@ -51,10 +51,10 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
                 sizes.push(items);
             }
         }
-        let directory = scale.directory.join(format!("wu-4.11-{name}"));
-        let measured = measured(&plan, &directory, &sizes, (items_max, scale.seed));
+        let directory = scale.directories.create(&scale.directory, &format!("wu-4.11-{name}"))?;
+        let measured = measured(&plan, directory.path(), &sizes, (items_max, scale.seed));
         // The remains of a database that failed are of no use.
-        let removed = std::fs::remove_dir_all(&directory);
+        let removed = directory.remove();
         let measured = Series::measurement(name, measured?);
         removed?;
         if let Some(&(_, written)) = measured.points.last().filter(|_| name == "lsm-trie") {
@@ -116,10 +116,6 @@ fn measured(
     sizes: &[u64],
     (expected, seed): (u64, u64),
 ) -> Result<Vec<(f64, f64)>, BenchError> {
-    if directory.exists() {
-        std::fs::remove_dir_all(directory)?;
-    }
-    std::fs::create_dir_all(directory)?;
     let builder = Db::builder(directory).plan(plan.clone()).durability(Durability::Buffered);
     let db = builder.expected_items(expected).open()?;
     let items = db.keyspace("items")?;

@@ -15,6 +15,7 @@ use super::phase::Phase;
 use super::workload::KEY_BYTES_MIN;
 use crate::error::BenchError;
 use crate::latencies::Latencies;
+use crate::work_directory::default_parent;
 
 /// Options of `bench store`.
 #[derive(Clone, Debug, clap::Args)]
@@ -62,8 +63,9 @@ pub struct StoreOptions {
     /// Memory limit of the whole process, such as 64MiB; unlimited by default
     #[arg(long, value_parser = units::parse_bytes)]
     pub memory: Option<u64>,
-    /// Directory for the database, which gets a subdirectory `alluvium-bench-store`
-    #[arg(long, default_value = ".")]
+    /// Directory for the database, which gets a subdirectory `alluvium-bench-store`. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     pub dir: PathBuf,
     /// Directory for tables of young levels, possibly on another device; it gets a subdirectory of the same name.
     /// Device statistics are those of --dir's device

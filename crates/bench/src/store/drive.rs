@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use alluvium::Stats;
 use alluvium_io::DeviceCounters;
-use indicatif::{ProgressBar, ProgressStyle};
 
 use super::StoreBench;
 use super::sampler::{Progress, READING_INTERVAL, Samples, WRITING_INTERVAL};
@@ -136,7 +135,7 @@ impl StoreBench {
     {
         let progress = Progress::default();
         progress.items.store(if drive.inserts { 0 } else { self.workload.live_items() }, Ordering::Relaxed);
-        let bar = progress_bar(drive);
+        let display = self.display.drive(drive);
         let is_done = AtomicBool::new(false);
         let stats_before = self.db.stats();
         let device_before = self.device.settled_counters();
@@ -144,8 +143,8 @@ impl StoreBench {
         let directories = self.directories();
         let interval = if drive.settles { WRITING_INTERVAL } else { READING_INTERVAL };
         std::thread::scope(|scope| {
-            let sampler =
-                scope.spawn(|| Samples::collect(&self.db, &directories, &progress, &is_done, &bar, interval));
+            let sampler = scope
+                .spawn(|| Samples::collect(&self.db, &directories, &progress, &is_done, display, interval));
             let start = Instant::now();
             let outcome = self.drive_threads(drive, &progress, start, &step);
             let elapsed = start.elapsed();
@@ -155,9 +154,9 @@ impl StoreBench {
             is_done.store(true, Ordering::Release);
             sampler.thread().unpark();
             let samples = sampler.join().unwrap_or_default();
-            bar.finish_and_clear();
             let (operations, gets, puts) = outcome?;
             settled?;
+            self.verified.fetch_add(operations - puts.count(), Ordering::Relaxed);
             let device =
                 device_before.zip(self.device.settled_counters()).map(|(before, after)| after.since(&before));
             let stats = (stats_before, self.db.stats());
@@ -275,17 +274,4 @@ where
         }
     }
     Ok(())
-}
-
-fn progress_bar(drive: &Drive) -> ProgressBar {
-    let bar = ProgressBar::new(drive.operations);
-    if drive.deadline.is_some() {
-        bar.set_length(0);
-    }
-    let template = "{msg:>8} [{elapsed_precise}] {wide_bar} {human_pos}/{human_len} {per_sec}";
-    if let Ok(style) = ProgressStyle::with_template(template) {
-        bar.set_style(style);
-    }
-    bar.set_message(drive.name);
-    bar
 }

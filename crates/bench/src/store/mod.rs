@@ -4,6 +4,7 @@
 mod ahead_clock;
 mod config;
 mod degrade;
+mod display;
 mod drive;
 mod leaving;
 mod phase;
@@ -15,6 +16,7 @@ mod sampler;
 mod stream;
 mod sustain;
 mod turns;
+mod verdict;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -33,6 +35,7 @@ pub(crate) use probe::bytes_written;
 pub use workload::Workload;
 
 use ahead_clock::AheadClock;
+use display::Display;
 use leaving::LIFETIME_MS;
 use prediction::Predictor;
 
@@ -40,6 +43,7 @@ use crate::device::{self, Device};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
+use crate::work_directory::{WorkDirectories, WorkDirectory};
 
 /// The subdirectory of `--dir` that the benchmark creates and removes.
 const SUBDIRECTORY: &str = "alluvium-bench-store";
@@ -50,7 +54,10 @@ struct StoreBench {
     db: Db,
     keyspace: Keyspace,
     workload: Workload,
-    directory: PathBuf,
+    /// Makes further directories.
+    directories: WorkDirectories,
+    directory: WorkDirectory,
+    young_directory: Option<WorkDirectory>,
     device: Device,
     config: Map<String, Value>,
     streams: AtomicU64,
@@ -61,19 +68,25 @@ struct StoreBench {
     first_rates: Mutex<BTreeMap<String, f64>>,
     /// Memory of the process before it opened the store.
     resident_bytes_before: Option<u64>,
+    display: Display,
+    /// Answers of the store that were right.
+    verified: AtomicU64,
 }
 
 /// Runs the phases in order. Measurements go to `report` as they are made.
 ///
 /// # Errors
-/// The first wrong answer, error of the store or unusable option. In that case the database is not removed.
+/// The first wrong answer, error of the store or unusable option. In that case the database is not removed. A figure
+/// that differs from its prediction is no error: the verdict names it.
 pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError> {
     options.validate()?;
     let mut predictor = Predictor::new(options)?;
-    let mut bench = StoreBench::open(options)?;
+    let mut bench = StoreBench::open(options, report.directories())?;
     for phase in &options.phases {
         let predicted = predictor.predict(*phase)?;
         eprint!("{}", prediction::announced(*phase, &predicted));
+        bench.display.begin(phase.name());
+        let verified_before = bench.verified.load(Ordering::Relaxed);
         let measurement = match phase {
             Phase::Load => bench.load()?,
             Phase::Ingest => bench.ingest()?,
@@ -104,32 +117,37 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
                 measurement
             }
         };
+        let verified = bench.verified.load(Ordering::Relaxed) - verified_before;
+        let measurement = match verified {
+            0 => measurement,
+            _ => measurement.metric(verdict::ANSWERS, verified),
+        };
+        bench.display.end(measurement.metrics.get("ops_per_s").and_then(Value::as_f64));
         report.add(Measurement { predicted, ..measurement })?;
     }
-    bench.close()
+    bench.close()?;
+    report.conclude(verdict::verdict(report.measurements()));
+    Ok(())
 }
 
 impl StoreBench {
-    fn open(options: &StoreOptions) -> Result<Self, BenchError> {
-        let directory = options.dir.join(SUBDIRECTORY);
-        let exists = directory.exists();
+    fn open(options: &StoreOptions, directories: &WorkDirectories) -> Result<Self, BenchError> {
         let loads = options.phases.iter().any(|phase| phase.fills());
-        if exists && loads {
-            std::fs::remove_dir_all(&directory)?;
-        } else if !exists && !loads {
-            let reason = format!("{} does not exist: load it first, with --keep", directory.display());
-            return Err(BenchError::Usage(reason));
-        }
-        std::fs::create_dir_all(&directory)?;
-        if let Some(young) = options.young_directory()
-            && young.exists()
-            && loads
-        {
-            std::fs::remove_dir_all(young)?;
-        }
+        let work = |parent: &Path| {
+            let directory = match loads {
+                true => directories.create(parent, SUBDIRECTORY)?,
+                false => directories.open(parent, SUBDIRECTORY)?,
+            };
+            if options.keep {
+                directory.keep();
+            }
+            Ok::<_, BenchError>(directory)
+        };
+        let directory = work(&options.dir)?;
+        let young_directory = options.young_dir.as_deref().map(work).transpose()?;
         let resident_bytes_before = ProcessMemory::now().map(|memory| memory.resident_bytes);
         let clock = Arc::new(AheadClock::default());
-        let db = open_database(&directory, options, &clock)?;
+        let db = open_database(directory.path(), options, &clock)?;
         let has_updates = options.phases.iter().any(|phase| phase.overwrites());
         let expires = options.phases.contains(&Phase::Expire);
         Ok(Self {
@@ -141,16 +159,20 @@ impl StoreBench {
                 options.value_size,
                 has_updates,
             ),
-            device: Device::of(&directory)?,
+            device: Device::of(directory.path())?,
             config: options.describe(),
             streams: AtomicU64::new(0),
             expires_at_ms: expires.then(|| clock.unix().as_millis() as u64 + LIFETIME_MS),
             clock,
             first_rates: Mutex::default(),
             resident_bytes_before,
+            display: Display::default(),
+            verified: AtomicU64::new(0),
             options: options.clone(),
             db,
+            directories: directories.clone(),
             directory,
+            young_directory,
         })
     }
 
@@ -162,7 +184,7 @@ impl StoreBench {
         let start = Instant::now();
         db.close()?;
         let closed = Instant::now();
-        let db = open_database(&directory, &options, &clock)?;
+        let db = open_database(directory.path(), &options, &clock)?;
         let opened = Instant::now();
         let keyspace = db.keyspace("bench")?;
         let mut key = Vec::new();
@@ -179,21 +201,20 @@ impl StoreBench {
     }
 
     fn close(self) -> Result<(), BenchError> {
-        let Self { db, keyspace, directory, options, .. } = self;
+        let Self { db, keyspace, directory, young_directory, options, .. } = self;
         drop(keyspace);
         db.close()?;
         if !options.keep {
-            std::fs::remove_dir_all(directory)?;
-            if let Some(young) = options.young_directory() {
-                std::fs::remove_dir_all(young)?;
-            }
+            directory.remove()?;
+            young_directory.map(WorkDirectory::remove).transpose()?;
         }
         Ok(())
     }
 
     /// The directories of the database.
     fn directories(&self) -> Vec<PathBuf> {
-        std::iter::once(self.directory.clone()).chain(self.options.young_directory()).collect()
+        let both = std::iter::once(&self.directory).chain(&self.young_directory);
+        both.map(|directory| directory.path().to_owned()).collect()
     }
 
     /// Bytes that the database takes on the device.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use alluvium::Db;
 use alluvium_io::ProcessMemory;
-use indicatif::ProgressBar;
 
+use super::display::DriveDisplay;
 use crate::device;
 use crate::measurement::Measurement;
 
@@ -18,7 +18,7 @@ pub const WRITING_INTERVAL: Duration = Duration::from_millis(50);
 /// tail latency.
 pub const READING_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The progress of a phase; its threads count, the sampler and the progress bar read.
+/// The progress of a phase; its threads count, the sampler reads.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Operations done.
@@ -48,14 +48,14 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples every `interval` until `is_done`, and advances `bar`. The last sample is taken after `is_done` is set,
+    /// Samples every `interval` until `is_done`, and advances `display`. The last sample is taken after `is_done` is set,
     /// so there is at least one.
     pub fn collect(
         db: &Db,
         directories: &[PathBuf],
         progress: &Progress,
         is_done: &AtomicBool,
-        bar: &ProgressBar,
+        mut display: DriveDisplay<'_>,
         interval: Duration,
     ) -> Self {
         let mut samples = Vec::new();
@@ -73,8 +73,9 @@ impl Samples {
                 allocated_bytes: (is_last || samples.len() % 2 == 0)
                     .then(|| directories.iter().map(|path| device::allocated_bytes(path)).sum()),
             });
-            bar.set_position(progress.operations.load(Ordering::Relaxed));
+            display.show(progress.operations.load(Ordering::Relaxed));
             if is_last {
+                display.end();
                 return Self { samples };
             }
             std::thread::park_timeout(interval);

@@ -12,8 +12,8 @@ use crate::device::{self, RawReads};
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
-/// A file of the store's size, which is read for comparison.
-const RAW_FILE: &str = "alluvium-bench-raw";
+/// The subdirectory of `--dir` with a file of the store's size, which is read for comparison.
+const RAW_SUBDIRECTORY: &str = "alluvium-bench-raw";
 /// Number of turns of a phase. The device's rate drifts within seconds, so turns are shorter than that, and there are
 /// enough of them for a meaningful median.
 const TURNS: u64 = 10;
@@ -37,11 +37,16 @@ impl StoreBench {
         let operations = self.options.operations();
         let duration = Duration::from_secs_f64(self.options.raw_seconds);
         let turns = if duration.is_zero() { 1 } else { TURNS };
-        let bytes = device::allocated_bytes(&self.directory);
-        let mut raw = match duration.is_zero() {
+        let bytes = device::allocated_bytes(self.directory.path());
+        let beside = match duration.is_zero() {
             true => None,
-            false => Some(RawReads::new(self.options.dir.join(RAW_FILE), bytes, self.in_flight())?),
+            false => Some(self.directories.create(&self.options.dir, RAW_SUBDIRECTORY)?),
         };
+        let mut raw = match &beside {
+            Some(beside) => Some(RawReads::new(beside.path().join("pages"), bytes, self.in_flight())?),
+            None => None,
+        };
+        self.display.expect(operations * waits.len() as u64);
         let measure_raw = |raw: &mut Option<RawReads>| match raw {
             Some(raw) => raw.measure(duration / turns as u32),
             None => Ok(()),
@@ -80,6 +85,10 @@ impl StoreBench {
             if let Some(raw) = &raw {
                 measurement = measurement.metric("polled_gets_per_raw_read", raw.quotient(rates));
             }
+        }
+        drop(raw);
+        if let Some(beside) = beside {
+            beside.remove()?;
         }
         Ok(measurement)
     }
