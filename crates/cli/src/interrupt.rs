@@ -1,6 +1,7 @@
 //! SIGINT and SIGTERM end long work at a point where nothing is lost.
 
-use std::io;
+use std::io::{self, Read as _};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +30,25 @@ impl Interrupt {
     /// Whether a signal has arrived.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// Calls `act` on a thread of its own when a signal comes. Waiting takes no processor time.
+    pub fn on_signal(&self, act: impl FnOnce() + Send + 'static) -> io::Result<()> {
+        let (mut receiver, sender) = UnixStream::pair()?;
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+        }
+        let wait = move || {
+            // The senders live as long as the process, so that a read ends with a signal only.
+            while let Err(error) = receiver.read_exact(&mut [0]) {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    return;
+                }
+            }
+            act();
+        };
+        std::thread::Builder::new().name("interrupt".to_owned()).spawn(wait)?;
+        Ok(())
     }
 
     /// Waits for `time` or a signal; returns whether a signal has arrived.

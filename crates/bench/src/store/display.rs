@@ -117,13 +117,16 @@ impl DriveDisplay<'_> {
     fn state(&self, phase: &Phase) -> String {
         let elapsed = self.start.elapsed().as_secs_f64();
         let rate = shown_rate(self.done as f64 / elapsed.max(1e-9));
-        if let Some(deadline) = self.deadline {
-            return format!("{:.0} s of {:.0} s, {rate}", elapsed, deadline.as_secs_f64());
-        }
-        let expected = phase.expected.unwrap_or(phase.done + self.operations);
-        if self.settles && self.done >= self.operations {
+        let deadline = self.deadline.map(|deadline| deadline.as_secs_f64());
+        if self.settles
+            && (self.done >= self.operations || deadline.is_some_and(|deadline| elapsed > deadline))
+        {
             return "all done, waits for background work".to_owned();
         }
+        if let Some(deadline) = deadline {
+            return format!("{elapsed:.0} s of {deadline:.0} s, {rate}");
+        }
+        let expected = phase.expected.unwrap_or(phase.done + self.operations);
         let percent = (phase.done + self.done) as f64 * 100.0 / expected.max(1) as f64;
         format!("{:.0} % of {expected}, {rate}", percent.min(100.0))
     }

@@ -1,5 +1,8 @@
 //! `alluvium bench`: the command-line interface of the crate `alluvium-bench`.
 
+use std::io::IsTerminal as _;
+
+use alluvium_bench::WorkDirectories;
 use alluvium_bench::cache::{self, CacheOptions};
 use alluvium_bench::crash_writer::{self, CrashWriterOptions};
 use alluvium_bench::dedup::{self, DedupOptions};
@@ -14,6 +17,8 @@ use alluvium_bench::{Report, structures};
 use clap::Subcommand;
 
 use crate::failure::Failure;
+use crate::interrupt::Interrupt;
+use crate::output::warn;
 
 /// Options of `bench`.
 #[derive(Clone, Debug, clap::Args)]
@@ -65,9 +70,13 @@ struct IndexOptions {
     seed: u64,
 }
 
-/// Runs the benchmark and prints its results, including those made before a failure.
+/// Runs the benchmark and prints its results, including those made before a failure. A signal ends the process, after
+/// the directories that the benchmark has made are removed.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let mut report = Report::new(options.json);
+    let interrupt = Interrupt::on_signals()?;
+    let directories = report.directories().clone();
+    interrupt.on_signal(move || end_interrupted(&directories))?;
     let outcome = match &options.benchmark {
         Benchmark::Store(options) => store::run(options, &mut report),
         Benchmark::Dedup(options) => dedup::run(options, &mut report),
@@ -84,6 +93,32 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };
+    while interrupt.is_set() {
+        // The other thread ends the process; what failed here failed since the files were removed.
+        std::thread::park();
+    }
     report.finish()?;
+    if outcome.is_err() {
+        for directory in report.directories().left() {
+            warn(&format!("what was written before the failure is left in {}", directory.display()));
+        }
+    }
     Ok(outcome?)
+}
+
+fn end_interrupted(directories: &WorkDirectories) -> ! {
+    let message = match directories.remove_all() {
+        Ok(removed) if removed.is_empty() => "interrupted".to_owned(),
+        Ok(removed) => {
+            let names: Vec<String> = removed.iter().map(|path| path.display().to_string()).collect();
+            format!("interrupted; removed {}", names.join(" and "))
+        }
+        Err(error) => format!("interrupted; not all that was made could be removed: {error}"),
+    };
+    // A progress bar may fill the line.
+    if std::io::stderr().is_terminal() {
+        eprintln!();
+    }
+    let _ = Failure::Failed(message).report();
+    std::process::exit(1)
 }

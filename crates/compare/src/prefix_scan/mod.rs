@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use alluvium_base::units::parse_bytes;
 use alluvium_bench::process::cpu_time;
 use alluvium_bench::random::Random;
+use alluvium_bench::work_directory::default_parent;
 use alluvium_bench::{BenchError, Measurement, Report};
 use alluvium_io::DeviceCounters;
 
@@ -57,8 +58,9 @@ pub struct Options {
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Directory for the stores, which get a subdirectory `alluvium-compare-prefix-scan`
-    #[arg(long, default_value = ".")]
+    /// Directory for the stores, which get a subdirectory `alluvium-compare-prefix-scan`. The default is Cargo's
+    /// `target` if the current directory has one, else the system's temporary directory
+    #[arg(long, default_value_os_t = default_parent())]
     dir: PathBuf,
 }
 
