@@ -82,6 +82,32 @@ fn the_page_needs_no_network_and_has_its_pictures_as_tables() {
     assert_eq!(page.matches("<svg").count(), page.matches("</svg>").count());
 }
 
+/// `ALLUVIUM_DRAW=1 cargo test -p alluvium-cli --test planning` draws it anew.
+#[test]
+fn the_readme_shows_what_its_command_draws() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let readme = std::fs::read_to_string(repository.join("README.md")).unwrap();
+    assert!(readme.contains("(docs/plan.svg)"));
+    let line = readme.lines().find(|line| line.starts_with("alluvium plan --items")).unwrap();
+    // No device is measured here: the planner then takes figures of its own.
+    let line = line
+        .replace("alluvium ", "")
+        .replace(" --device data", "")
+        .replace("--html plan.html", "--svg plan.svg");
+    let directory = tempfile::tempdir().unwrap();
+    let output = alluvium(directory.path(), &line);
+    assert!(output.status.success(), "{line}: {output:?}");
+    let drawn = std::fs::read_to_string(directory.path().join("plan.svg")).unwrap();
+    assert!(drawn.starts_with("<svg xmlns=") && drawn.len() < 100_000, "{} bytes", drawn.len());
+    let committed = repository.join("docs/plan.svg");
+    if std::env::var_os("ALLUVIUM_DRAW").is_some() {
+        std::fs::write(committed, drawn).unwrap();
+    } else {
+        let committed = std::fs::read_to_string(committed).unwrap();
+        assert!(committed == drawn, "docs/plan.svg is stale: run this test with ALLUVIUM_DRAW=1");
+    }
+}
+
 #[test]
 fn a_device_is_measured_before_a_database_is_there_and_used_by_plans() {
     let directory = tempfile::tempdir().unwrap();

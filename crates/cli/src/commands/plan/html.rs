@@ -1,41 +1,25 @@
 //! A result as one page that needs no network: costs, frontier, levels, reasons, and everything that is drawn as a
 //! table, too.
 
-use alluvium_base::units::format_bytes;
 use alluvium_model::models::Component;
 use alluvium_model::planner::Candidate;
 
 use super::picture;
 use super::report::Report;
 
-const STYLE: &str = include_str!("page.css");
+const STYLE: &str = concat!(include_str!("picture.css"), include_str!("page.css"));
 const SCRIPT: &str = include_str!("page.js");
 
 /// The page.
 pub fn page(report: &Report<'_>) -> String {
-    let figures = &report.recommended.figures;
-    let workload = &report.demand.workload;
-    let items = format!(
-        "{:.3e} items of {:.0}+{:.0} bytes",
-        workload.keys.keys(),
-        workload.item.key_bytes,
-        workload.item.value_bytes
-    );
+    let items = report.subject();
     let executed = if report.recommended.is_executable {
         "The engine executes it."
     } else {
         "The engine does not execute it yet."
     };
-    let memory = format_bytes((figures.bytes_per_item * report.items()) as u64);
-    let cards = [
-        (format!("{:.2}", figures.write_amplification), "bytes written per byte put".to_owned()),
-        (format!("{:.4}", figures.reads_per_get), "device reads per present key".to_owned()),
-        (format!("{:.4}", figures.reads_per_miss), "device reads per absent key".to_owned()),
-        (format!("{:.3} B", figures.bytes_per_item), format!("memory per item, {memory} in all")),
-        (format!("{:.3}", figures.space_amplification), "device bytes per live byte".to_owned()),
-        (format!("{:.1}", report.lifetime_years), "years until the device is worn".to_owned()),
-    ];
-    let cards: String = cards
+    let cards: String = report
+        .headline()
         .iter()
         .map(|(figure, name)| format!("<div class=\"card\"><b>{figure}</b><span>{name}</span></div>"))
         .collect();
@@ -54,9 +38,9 @@ pub fn page(report: &Report<'_>) -> String {
          <details><summary>All points as a table</summary>{points}</details>\n\
          </main>\n<div id=\"tip\" role=\"presentation\"></div>\n<script>\n{SCRIPT}</script>\n</html>\n",
         plan = escaped(&report.recommended.plan.to_string()),
-        levels = picture::levels(report),
+        levels = picture::levels_figure(report),
         sources = sources(report),
-        frontier = picture::frontier(report),
+        frontier = picture::frontier_figure(report),
         legend = picture::legend(),
         beside = beside(report),
         points = table(report, report.points().into_iter().map(|point| (None, point))),

@@ -3,6 +3,7 @@
 
 mod apply;
 mod demand;
+mod drawing;
 mod html;
 mod picture;
 mod report;
@@ -31,6 +32,9 @@ pub struct Options {
     /// Write a page with the frontier and the plan drawn: one file that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the frontier and the plan as a drawing, without the reasons
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
     /// Explain the choice in more detail
     #[arg(long)]
     explain: bool,
@@ -59,9 +63,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return Err(Failure::Failed(planned.explanation.join(" ")));
     };
     let report = Report::new(&demand, &planned, recommended, &wear)?;
-    if let Some(path) = &options.html {
-        std::fs::write(path, html::page(&report))
-            .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display())))?;
-    }
+    let write = |path: &Option<PathBuf>, drawn: fn(&Report<'_>) -> String| match path {
+        Some(path) => std::fs::write(path, drawn(&report))
+            .map_err(|error| Failure::Failed(format!("cannot write {}: {error}", path.display()))),
+        None => Ok(()),
+    };
+    write(&options.html, html::page)?;
+    write(&options.svg, drawing::drawing)?;
     options.output.print(&report.json(), || text::text(&report, options.explain))
 }

@@ -8,8 +8,8 @@ use alluvium_model::planner::{Candidate, Figures};
 use super::html::escaped;
 use super::report::Report;
 
-const WIDTH: f64 = 900.0;
-const HEIGHT: f64 = 460.0;
+pub const WIDTH: f64 = 900.0;
+pub const HEIGHT: f64 = 460.0;
 const LEFT: f64 = 56.0;
 const RIGHT: f64 = 20.0;
 const TOP: f64 = 16.0;
@@ -18,8 +18,21 @@ const BOTTOM: f64 = 48.0;
 const READ_CLASSES: [f64; 4] = [1.005, 1.05, 1.5, 2.5];
 /// Maximum boxes of a level.
 const BOXES_MAX: f64 = 24.0;
+/// Approximate width of a letter.
+const LETTER: f64 = 7.5;
+/// Height of a label.
+const LABEL_HEIGHT: f64 = 14.0;
+/// How much higher than the middle of its mark a label is.
+const RISE: f64 = 8.0;
 /// Height of a level.
 const ROW: f64 = 58.0;
+
+/// Whether marks say what they are when they are pointed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marks {
+    Tipped,
+    Plain,
+}
 
 /// A logarithmic axis.
 struct Axis {
@@ -51,19 +64,25 @@ impl Axis {
     }
 }
 
+/// The frontier as a figure of the page.
+pub fn frontier_figure(report: &Report<'_>) -> String {
+    format!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"frontier-title frontier-text\">\n\
+         <title id=\"frontier-title\">Plans that no other plan beats</title>\n\
+         <desc id=\"frontier-text\">Memory per item to the right and bytes written per byte put upward, both \
+         logarithmic; darker marks in light mode read less. The table below has the same figures.</desc>\n{}</svg>",
+        frontier(report, Marks::Tipped)
+    )
+}
+
 /// All points: memory to the right, writes upwards, reads as shade; plans that the engine executes have a ring.
-pub fn frontier(report: &Report<'_>) -> String {
+pub fn frontier(report: &Report<'_>, marks: Marks) -> String {
     let points = report.points();
     let named = report.planned.named.iter().map(|named| &named.candidate);
     let shown: Vec<&Figures> = points.iter().copied().chain(named).map(|point| &point.figures).collect();
     let across = Axis::over(shown.iter().map(|figures| figures.bytes_per_item), LEFT, WIDTH - RIGHT);
     let up = Axis::over(shown.iter().map(|figures| figures.write_amplification), HEIGHT - BOTTOM, TOP);
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"frontier-title frontier-text\">\n\
-         <title id=\"frontier-title\">Plans that no other plan beats</title>\n\
-         <desc id=\"frontier-text\">Memory per item to the right and bytes written per byte put upward, both \
-         logarithmic; darker marks in light mode read less. The table below has the same figures.</desc>\n"
-    );
+    let mut svg = String::new();
     axes(&mut svg, &across, &up);
     let limit = report.demand.limits.memory_bytes / report.items();
     if limit.is_finite() && limit > across.low && limit < across.high {
@@ -84,7 +103,7 @@ pub fn frontier(report: &Report<'_>) -> String {
     for candidate in points.iter().rev() {
         let (x, y) = place(candidate);
         let is_chosen = candidate.plan == report.recommended.plan;
-        let (radius, focus) = if is_chosen { (8.0, " tabindex=\"0\"") } else { (4.0, "") };
+        let radius = if is_chosen { 8.0 } else { 4.0 };
         let class = match (is_chosen, candidate.is_executable) {
             (true, _) => " chosen",
             (false, true) => " executed",
@@ -92,29 +111,102 @@ pub fn frontier(report: &Report<'_>) -> String {
         };
         let _ = writeln!(
             svg,
-            "<circle class=\"point tipped r{}{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"{focus}>\
-             <title>{}</title></circle>",
+            "<circle class=\"point r{}{class}{}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"{}",
             read_class(&candidate.figures),
-            tip(candidate, None)
+            marks.class(),
+            marks.end("circle", is_chosen, || tip(candidate, None))
         );
     }
+    let mut labels = Labels::default();
     for named in &report.planned.named {
         let (x, y) = place(&named.candidate);
-        let near_edge = x > WIDTH - 130.0;
-        let (text_x, anchor) = if near_edge { (x - 9.0, "end") } else { (x + 9.0, "start") };
+        let label = labels.place(x, y, LETTER * named.name.len() as f64);
+        let (text_x, anchor) = if label.is_left { (x - 9.0, "end") } else { (x + 9.0, "start") };
+        if label.baseline != y - RISE {
+            let middle = label.baseline - 4.0;
+            let _ = writeln!(
+                svg,
+                "<line class=\"leader\" x1=\"{x:.1}\" y1=\"{y:.1}\" x2=\"{text_x:.1}\" y2=\"{middle:.1}\"/>"
+            );
+        }
         let _ = writeln!(
             svg,
-            "<rect class=\"named tipped\" tabindex=\"0\" x=\"{:.1}\" y=\"{:.1}\" width=\"11\" height=\"11\" \
-             pointer-events=\"all\"><title>{}</title></rect>\
+            "<rect class=\"named{}\" x=\"{:.1}\" y=\"{:.1}\" width=\"11\" height=\"11\" pointer-events=\"all\"{}\
              <text x=\"{text_x:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
+            marks.class(),
             x - 5.5,
             y - 5.5,
-            tip(&named.candidate, Some(named.name)),
-            y - 8.0,
+            marks.end("rect", true, || tip(&named.candidate, Some(named.name))),
+            label.baseline,
             named.name
         );
     }
-    svg + "</svg>"
+    svg
+}
+
+/// The labels that are drawn so far.
+#[derive(Default)]
+struct Labels(Vec<Label>);
+
+/// Where a label is.
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    left: f64,
+    width: f64,
+    baseline: f64,
+    /// Whether it is on the left of its mark.
+    is_left: bool,
+}
+
+impl Label {
+    fn covers(&self, other: &Self) -> bool {
+        self.left < other.left + other.width
+            && other.left < self.left + self.width
+            && (other.baseline - self.baseline).abs() < LABEL_HEIGHT
+    }
+}
+
+impl Labels {
+    /// Places a label of this width for the mark at (`x`, `y`): near it, and where it covers no other.
+    fn place(&mut self, x: f64, y: f64, width: f64) -> Label {
+        let rows = [0.0, 1.0, -1.0, 2.0, -2.0, 3.0, -3.0].map(|row| y - RISE + row * LABEL_HEIGHT);
+        let both = rows.map(|baseline| {
+            [(x + 9.0, false), (x - 9.0 - width, true)].map(|(left, is_left)| Label {
+                left,
+                width,
+                baseline,
+                is_left,
+            })
+        });
+        let mut inside = both.into_iter().flatten().filter(|label| {
+            label.left >= LEFT && label.left + width <= WIDTH && label.baseline < HEIGHT - BOTTOM
+        });
+        let first = inside.clone().next().unwrap_or(both[0][1]);
+        let label = inside.find(|label| self.0.iter().all(|other| !label.covers(other))).unwrap_or(first);
+        self.0.push(label);
+        label
+    }
+}
+
+impl Marks {
+    /// The class of a mark, besides its others.
+    fn class(self) -> &'static str {
+        match self {
+            Self::Tipped => " tipped",
+            Self::Plain => "",
+        }
+    }
+
+    /// The end of an element that is a mark, with its tip.
+    fn end(self, element: &str, takes_focus: bool, tip: impl FnOnce() -> String) -> String {
+        match self {
+            Self::Tipped => {
+                let focus = if takes_focus { " tabindex=\"0\"" } else { "" };
+                format!("{focus}><title>{}</title></{element}>", tip())
+            }
+            Self::Plain => "/>".to_owned(),
+        }
+    }
 }
 
 fn axes(svg: &mut String, across: &Axis, up: &Axis) {
@@ -156,33 +248,51 @@ pub fn legend() -> String {
              <circle class=\"{class}\" cx=\"8\" cy=\"8\" r=\"6\"/></svg>"
         )
     };
-    let mut entries = vec![
-        format!("<span>{}chosen</span>", circle("point r2 chosen")),
-        format!("<span>{}executed by the engine</span>", circle("point r2 executed")),
-        format!("<span>{}not executed yet</span>", circle("point r2")),
-    ];
-    for class in 0..=READ_CLASSES.len() {
-        let text = match READ_CLASSES.get(class) {
-            Some(bound) => format!("up to {bound} reads per lookup"),
-            None => "more".to_owned(),
-        };
-        entries.push(format!("<span>{}{text}</span>", circle(&format!("point r{class}"))));
-    }
-    format!("<figcaption class=\"legend\">{}</figcaption>", entries.join(""))
+    let entries = kinds().into_iter().chain(shades());
+    let entries: String =
+        entries.map(|(class, text)| format!("<span>{}{text}</span>", circle(&class))).collect();
+    format!("<figcaption class=\"legend\">{entries}</figcaption>")
 }
 
-/// The log and the levels, each with as many boxes as it has runs on average.
-pub fn levels(report: &Report<'_>) -> String {
-    let Plan::Levels { levels, .. } = &report.recommended.plan else {
+/// The classes of circles by what the engine does with the plan, and what they mean.
+pub fn kinds() -> Vec<(String, String)> {
+    let kinds = [
+        ("point r2 chosen", "chosen"),
+        ("point r2 executed", "executed by the engine"),
+        ("point r2", "not executed yet"),
+    ];
+    kinds.map(|(class, text)| (class.to_owned(), text.to_owned())).to_vec()
+}
+
+/// The classes of circles by reads, and what they mean.
+pub fn shades() -> Vec<(String, String)> {
+    let text = |class: usize| match READ_CLASSES.get(class) {
+        Some(bound) => format!("up to {bound} reads per lookup"),
+        None => "more".to_owned(),
+    };
+    (0..=READ_CLASSES.len()).map(|class| (format!("point r{class}"), text(class))).collect()
+}
+
+/// The levels as a figure of the page.
+pub fn levels_figure(report: &Report<'_>) -> String {
+    let Some((svg, height)) = levels(report) else {
         return "<p>One log, its items chained from a directory in memory.</p>".to_owned();
     };
+    format!(
+        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"levels-title levels-text\">\n\
+         <title id=\"levels-title\">Log and levels, young to old</title>\n<desc id=\"levels-text\">{}</desc>\n\
+         {svg}</svg>",
+        escaped(&report.recommended.plan.to_string())
+    )
+}
+
+/// The log and the levels, each with as many boxes as it has runs on average; and how high that is. Returns `None` if
+/// the plan has no levels.
+pub fn levels(report: &Report<'_>) -> Option<(String, f64)> {
+    let Plan::Levels { levels, .. } = &report.recommended.plan else { return None };
     let states = &report.cost.levels;
     let height = ROW * (states.len() as f64 + 1.0) + 10.0;
-    let mut svg = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-labelledby=\"levels-title levels-text\">\n\
-         <title id=\"levels-title\">Log and levels, young to old</title>\n<desc id=\"levels-text\">{}</desc>\n",
-        escaped(&report.recommended.plan.to_string())
-    );
+    let mut svg = String::new();
     let largest = states.iter().map(|state| state.records).fold(1.0, f64::max);
     row(&mut svg, 0, ("log", "append-only, index in memory"), 1.0, 90.0, "log");
     for (number, (level, state)) in levels.iter().zip(states).enumerate() {
@@ -193,7 +303,7 @@ pub fn levels(report: &Report<'_>) -> String {
         let class = if is_last { "old" } else { "" };
         row(&mut svg, number + 1, (&name, &level.to_string()), state.runs, width.max(90.0), class);
     }
-    svg + "</svg>"
+    Some((svg, height))
 }
 
 fn row(svg: &mut String, number: usize, text: (&str, &str), runs: f64, width: f64, class: &str) {
@@ -231,4 +341,22 @@ fn tip(candidate: &Candidate, name: Option<&str>) -> String {
          {executed}",
         candidate.plan, figures.write_amplification, figures.reads_per_lookup, figures.bytes_per_item
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_of_near_marks_do_not_cover_each_other() {
+        let mut labels = Labels::default();
+        let places = [(100.0, 50.0), (120.0, 50.0), (110.0, 52.0), (300.0, 50.0)];
+        let placed = places.map(|(x, y)| labels.place(x, y, 60.0));
+        assert!(!placed[0].is_left && placed[0].baseline == 50.0 - RISE);
+        assert!(!placed[3].is_left && placed[3].baseline == 50.0 - RISE);
+        assert!(labels.place(WIDTH - 20.0, 50.0, 60.0).is_left);
+        for (number, label) in placed.iter().enumerate() {
+            assert!(placed[..number].iter().all(|other| !label.covers(other)));
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use alluvium_base::units::format_bytes;
 use alluvium_model::models::{Component, Wear};
 use alluvium_model::plan_model::PlanCost;
 use alluvium_model::planner::{Candidate, Demand, Planned};
@@ -38,6 +39,31 @@ impl<'a> Report<'a> {
     /// Live items.
     pub fn items(&self) -> f64 {
         self.demand.workload.live_keys()
+    }
+
+    /// Number and size of the items.
+    pub fn subject(&self) -> String {
+        let workload = &self.demand.workload;
+        format!(
+            "{:.3e} items of {:.0}+{:.0} bytes",
+            workload.keys.keys(),
+            workload.item.key_bytes,
+            workload.item.value_bytes
+        )
+    }
+
+    /// The figures that come first, each with its name.
+    pub fn headline(&self) -> [(String, String); 6] {
+        let figures = &self.recommended.figures;
+        let memory = format_bytes((figures.bytes_per_item * self.items()) as u64);
+        [
+            (format!("{:.2}", figures.write_amplification), "bytes written per byte put".to_owned()),
+            (format!("{:.4}", figures.reads_per_get), "device reads per present key".to_owned()),
+            (format!("{:.4}", figures.reads_per_miss), "device reads per absent key".to_owned()),
+            (format!("{:.3} B", figures.bytes_per_item), format!("memory per item, {memory} in all")),
+            (format!("{:.3}", figures.space_amplification), "device bytes per live byte".to_owned()),
+            (format!("{:.1}", self.lifetime_years), "years until the device is worn".to_owned()),
+        ]
     }
 
     /// The frontiers of all plans and of the executable ones, thinned out, including the recommended plan.
