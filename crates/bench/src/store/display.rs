@@ -54,7 +54,7 @@ impl Display {
         *self.phase() = Phase::new(name);
     }
 
-    /// The phase consists of several drives with so many operations in all.
+    /// The phase consists of several drives with this total number of operations.
     pub fn expect(&self, operations: u64) {
         self.phase().expected = Some(operations);
     }

@@ -48,8 +48,8 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Samples every `interval` until `is_done`, and advances `display`. The last sample is taken after `is_done` is set,
-    /// so there is at least one.
+    /// Samples every `interval` until `is_done`, and advances `display`. The last sample is taken after `is_done` is
+    /// set, so there is at least one.
     pub fn collect(
         db: &Db,
         directories: &[PathBuf],

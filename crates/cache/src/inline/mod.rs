@@ -4,8 +4,8 @@
 //! so few bytes that they are mostly in the processor's caches, and an item's preferred cell follows from its hash, so
 //! the cell is loaded at the same time as the tags. Items for which a bucket has no cell, and items that are larger,
 //! expire or have flags, are stored in the logs ([decision
-//! 0041](../../../docs/decisions/0041-tiny-items-lie-in-their-bucket.md), and
-//! [0043](../../../docs/decisions/0043-items-of-one-size-lie-in-cells.md)).
+//! 0041](../../../docs/decisions/0041-tiny-items-in-their-bucket.md), and
+//! [0043](../../../docs/decisions/0043-items-of-one-size-in-cells.md)).
 
 mod bucket;
 mod cells;

@@ -2,10 +2,10 @@
 //!
 //! A cursor has 64 bits, hashes have 128. With hashed keys, the place of an item is the leading 64 bits of its hash:
 //! two items have the same place only by chance. In a semi-sorted keyspace, these bits are the same for all items of a
-//! prefix, even if there are very many. There a place consists of 40 leading bits of the prefix's hash, called a *group*, and
-//! 24 leading bits of the suffix's. So a cursor may be within a prefix, and of 10⁹ items of one prefix, about 60 have
-//! the same place. A group usually has one prefix; items of several prefixes of a group are visited in the order of
-//! their suffixes' hashes.
+//! prefix, even if there are very many. There a place consists of 40 leading bits of the prefix's hash, called a
+//! *group*, and 24 leading bits of the suffix's. So a cursor may be within a prefix, and of 10⁹ items of one prefix,
+//! about 60 have the same place. A group usually has one prefix; items of several prefixes of a group are visited in
+//! the order of their suffixes' hashes.
 
 use alluvium_base::{HashRange, KeyHash, KeyHasher};
 

@@ -117,7 +117,7 @@ pub struct KeyspaceSnapshot {
 impl Db {
     /// A snapshot of the database as it is now, all keyspaces at the same moment.
     ///
-    /// Freezes the log if something was written since the last freeze, so many snapshots in a short time make many
+    /// Freezes the log if something was written since the last freeze, and many snapshots in a short time make many
     /// small runs, which are merged earlier. Copies nothing.
     pub fn snapshot(&self) -> Result<Snapshot> {
         let shared = self.shared();

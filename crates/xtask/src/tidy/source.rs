@@ -72,7 +72,7 @@ fn leftovers(file: &TidyFile) -> Vec<Finding> {
 }
 
 /// Whether `line` contains `word` without an adjacent letter, digit or underscore.
-fn contains_word(line: &str, word: &str) -> bool {
+pub(super) fn contains_word(line: &str, word: &str) -> bool {
     let is_part = |character: char| character.is_alphanumeric() || character == '_';
     line.match_indices(word).any(|(start, _)| {
         let before = line[..start].chars().next_back();

@@ -132,7 +132,7 @@ impl Canvas {
     }
 }
 
-/// Lines of at most so many letters, broken at spaces.
+/// Lines of at most this number of letters, broken at spaces.
 fn wrapped(text: &str, letters: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
