@@ -39,8 +39,18 @@ struct Duty {
     body: fn(&Shared) -> Result<bool>,
     /// How often it checks for work when it is not woken.
     pause: Duration,
-    /// Whether it looks for free space, instead of doing its work, while the disk is full.
-    looks_for_space: bool,
+    without_space: WithoutSpace,
+}
+
+/// What a background thread does while space is lacking.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum WithoutSpace {
+    /// It continues: it keeps what was acknowledged, or frees space.
+    Continues,
+    /// Work that lacked space waits until there is more.
+    Waits,
+    /// It checks for space while the disk is full, and continues: its work may free some.
+    Looks,
 }
 
 impl Scheduler {
@@ -51,17 +61,19 @@ impl Scheduler {
             Durability::Interval(interval) => interval,
             Durability::Buffered | Durability::Sync => Duration::from_millis(2),
         };
-        let duty = |name, body, pause| Duty { name, body, pause, looks_for_space: false };
-        let job = |thread: JobThread, body| duty(thread.name(), body, IDLE);
+        let duty = |name, body: fn(&Shared) -> Result<bool>, pause, without_space| Duty {
+            name,
+            body,
+            pause,
+            without_space,
+        };
+        let job = |thread: JobThread, body, without_space| duty(thread.name(), body, IDLE, without_space);
         let duties = [
-            duty("alluvium-log", keep_log as fn(&Shared) -> Result<bool>, log_pause),
-            job(JobThread::Convert, |shared| JobThread::Convert.run(shared)),
-            job(JobThread::Merge, |shared| JobThread::Merge.run(shared)),
-            Duty {
-                looks_for_space: true,
-                ..job(JobThread::Collect, |shared| JobThread::Collect.run(shared))
-            },
-            duty("alluvium-reclaim", reclaim, Duration::ZERO),
+            duty("alluvium-log", keep_log, log_pause, WithoutSpace::Continues),
+            job(JobThread::Convert, |shared| JobThread::Convert.run(shared), WithoutSpace::Waits),
+            job(JobThread::Merge, |shared| JobThread::Merge.run(shared), WithoutSpace::Waits),
+            job(JobThread::Collect, |shared| JobThread::Collect.run(shared), WithoutSpace::Looks),
+            duty("alluvium-reclaim", reclaim, Duration::ZERO, WithoutSpace::Continues),
         ];
         for duty in duties {
             let weak = Arc::downgrade(shared);
@@ -152,7 +164,7 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
                 continue;
             }
         };
-        if is_full && duty.looks_for_space {
+        if is_full && duty.without_space == WithoutSpace::Looks {
             // The disk was found full before this, perhaps just now.
             looks += 1;
             scheduler.pause_after_failure(pauses_ended, pause_after(looks));
@@ -167,7 +179,7 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
         } else {
             looks = 0;
         }
-        let may_succeed = duty.looks_for_space || shared.may_succeed(duty.name);
+        let may_succeed = duty.without_space != WithoutSpace::Waits || shared.may_succeed(duty.name);
         let attempts = if may_succeed {
             match shared.attempt(duty.name, duty.body) {
                 Ok(true) => {

@@ -74,8 +74,8 @@ pub(crate) fn pause_after(attempts: u32) -> Duration {
 }
 
 impl Failures {
-    /// Notes that the work of a thread failed and will be tried again; returns the attempts that failed in a row.
-    /// `lack` is what the attempt had, if it lacked space.
+    /// Notes that the work of a thread failed and will be tried again; returns the number of failed attempts in a row.
+    /// `lack` holds the conditions of the attempt, if it lacked space.
     fn begin_retry(&self, thread: &'static str, error: &Error, lack: Lack) -> u32 {
         self.retries.fetch_add(1, Ordering::Relaxed);
         let mut retrying = self.retrying.lock().expect("no panic while held");
@@ -89,12 +89,13 @@ impl Failures {
         attempts
     }
 
-    /// The attempts of a thread that failed in a row.
+    /// Number of failed attempts of a thread in a row.
     pub fn attempts_of(&self, thread: &'static str) -> u32 {
         self.retry_of(thread).map_or(0, |retry| retry.attempts)
     }
 
-    /// Counts an attempt that was left out because it would fail like the one before; returns the attempts in a row.
+    /// Counts an attempt that was skipped because it would fail like the previous one; returns the attempts in a
+    /// row.
     pub fn leave_out_attempt(&self, thread: &'static str) -> u32 {
         let mut retrying = self.retrying.lock().expect("no panic while held");
         retrying.get_mut(thread).map_or(0, |retry| {
@@ -119,7 +120,7 @@ impl Failures {
         retrying.values().max_by_key(|retry| retry.attempts).cloned()
     }
 
-    /// The threads whose work failed so often in a row that nobody should wait for it.
+    /// The threads whose work failed so often in a row that callers should not wait for it.
     fn stalled(&self) -> Vec<&'static str> {
         let retrying = self.retrying.lock().expect("no panic while held");
         let stalled = retrying.iter().filter(|(_, retry)| retry.attempts >= PATIENT_ATTEMPTS);
@@ -146,7 +147,7 @@ impl Shared {
         }
     }
 
-    /// Does a piece of a thread's work; draws the consequences of a failure, and notes whether it is to be tried again.
+    /// Does a piece of a thread's work. Handles a failure by its class, and notes whether to try the work again.
     pub fn attempt(&self, thread: &'static str, work: impl FnOnce(&Self) -> Result<bool>) -> Result<bool> {
         let before = self.means_of_attempt();
         work(self).inspect(|_| self.failures.end_retry(thread)).map_err(|error| {
@@ -159,22 +160,22 @@ impl Shared {
         })
     }
 
-    /// What an attempt to do background work has when it begins now.
+    /// The conditions of an attempt at background work that begins now.
     fn means_of_attempt(&self) -> Lack {
         let available_bytes = self.storage.available_bytes().ok().flatten();
         Lack { available_bytes, began: self.clock.monotonic() }
     }
 
-    /// What a failed attempt had that had `before` when it began. What it wrote is removed first.
+    /// The conditions of a failed attempt that began under those of `before`. Removes first what it wrote.
     fn lack_after(&self, before: Lack) -> Lack {
         self.reclaimer.drain();
         let after = self.means_of_attempt().available_bytes;
-        // Others may have taken space meanwhile, or given it back.
+        // Other programs may have taken space meanwhile, or freed it.
         Lack { available_bytes: before.available_bytes.min(after), ..before }
     }
 
-    /// Whether another attempt of a thread's work may succeed: its latest one did not lack space, or there is more of
-    /// it now. So no thread fills and empties the device again and again.
+    /// Whether another attempt at a thread's work may succeed: the latest one did not lack space, or more is available
+    /// now. So no thread fills and empties the device repeatedly.
     pub fn may_succeed(&self, thread: &'static str) -> bool {
         let Some(lack) = self.failures.retry_of(thread).and_then(|retry| retry.lack) else { return true };
         let now = self.means_of_attempt();
@@ -183,16 +184,16 @@ impl Shared {
         is_more || now.began.saturating_sub(lack.began) > RETRY_WITHOUT_SPACE
     }
 
-    /// An error when background work failed so often in a row that nobody should wait for it.
+    /// Returns an error if background work failed so often in a row that callers should not wait for it.
     pub fn check_progress(&self) -> Result<()> {
         self.failures.stalled().into_iter().try_for_each(|thread| self.check_progress_of(thread))
     }
 
-    /// Like [`Shared::check_progress`], of the work of one thread.
+    /// Like [`Shared::check_progress`], for the work of one thread.
     pub fn check_progress_of(&self, thread: &'static str) -> Result<()> {
         let retry = self.failures.retry_of(thread).filter(|retry| retry.attempts >= PATIENT_ATTEMPTS);
         match retry {
-            // There is more space than it had: it is to try at once.
+            // More space is available than the attempt had: try again at once.
             Some(Retry { lack: Some(_), .. }) if self.may_succeed(thread) => {
                 self.scheduler.end_pauses();
                 Ok(())
@@ -202,7 +203,7 @@ impl Shared {
         }
     }
 
-    /// Draws the consequences of a failure, by its class; returns it as a user is to see it.
+    /// Handles a failure by its class; returns the error for the user.
     pub fn note_failure(&self, error: Error) -> Error {
         if matches!(error, Error::Closed) {
             // The work was given up.
