@@ -13,6 +13,7 @@ pub mod optimizer;
 pub mod plan;
 pub mod plan_model;
 pub mod planner;
+pub mod policy;
 mod popularity;
 mod root;
 pub mod simulator;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_model::policy::{self, Shape, YoungestBounds, mean_runs, runs_full};
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
 use super::level_due::{Order, next_of, of_levels};
@@ -12,10 +13,6 @@ use super::repeats::ends_garbage;
 use super::standing::{DuePlace, Standing};
 use crate::db::{KeyspaceShared, Shared};
 use crate::level::{MergeUnit, Version};
-
-/// Bytes of a unit's runs, or of a container's tables, from which on it is merged. This bounds what a merge holds in
-/// memory or on disk.
-pub(super) const PLACE_BYTES_MAX: u64 = 256 << 20;
 
 /// A unit or container: a part of a level that is merged together.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -130,24 +127,49 @@ pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
 /// obsolete versions that handing on runs would not drop. `None` if there are no runs.
 fn of_runs(version: &Version, bounds: &Bounds) -> Option<DuePlace> {
     let units = MergeUnit::all(&version.runs);
-    let fullest = units.iter().max_by_key(|unit| unit.items).copied()?;
-    let &Bounds { runs_max, items_max, .. } = bounds;
-    let less_garbage = |one: &&MergeUnit, other: &&MergeUnit| one.garbage.total_cmp(&other.garbage);
-    let foulest = units.iter().max_by(less_garbage).copied().unwrap_or(fullest);
-    let tallest = units.iter().max_by_key(|unit| unit.runs).copied().unwrap_or(fullest);
-    let heaviest = units.iter().max_by_key(|unit| unit.bytes).copied().unwrap_or(fullest);
-    let items: u64 = units.iter().map(|unit| unit.items).sum();
-    let by_items = items as f64 / items_max.max(1.0);
-    let by_runs = f64::from(tallest.runs) / f64::from(runs_max);
-    let by_garbage = bounds.by_garbage(version);
-    let by_bytes = heaviest.bytes as f64 / PLACE_BYTES_MAX as f64;
-    let collects = collects(&version.plan.plan, 0);
-    let others = [(tallest, by_runs, false), (foulest, by_garbage, collects), (heaviest, by_bytes, false)];
-    let (unit, pressure, collects) = others
-        .into_iter()
-        .filter(|(_, pressure, _)| *pressure > 1.0)
-        .fold((fullest, by_items, false), |most, other| if other.1 > most.1 { other } else { most });
-    Some(DuePlace { place: Place::Unit(unit), pressure, collects })
+    let bounds = YoungestBounds {
+        runs_max: bounds.runs_max,
+        items_max: bounds.items_max,
+        by_obsolete: bounds.by_garbage(version),
+        collects: collects(&version.plan.plan, 0),
+    };
+    let choice = policy::of_youngest(&Units(&units), &bounds)?;
+    let place = Place::Unit(units[choice.place]);
+    Some(DuePlace { place, pressure: choice.pressure, collects: choice.collects })
+}
+
+/// Units of the youngest level, as the policy sees them.
+struct Units<'a>(&'a [MergeUnit]);
+
+impl Shape for Units<'_> {
+    fn places(&self) -> usize {
+        self.0.len()
+    }
+
+    fn runs(&self, place: usize) -> f64 {
+        f64::from(self.0[place].runs)
+    }
+
+    fn items(&self, place: usize) -> f64 {
+        self.0[place].items as f64
+    }
+
+    fn bytes(&self, place: usize) -> f64 {
+        self.0[place].bytes as f64
+    }
+
+    fn obsolete(&self, place: usize) -> f64 {
+        self.0[place].garbage
+    }
+
+    fn span(&self, place: usize) -> f64 {
+        0.5f64.powi(self.0[place].bits as i32)
+    }
+
+    /// A plan's youngest level is never its last.
+    fn runs_full(&self, _: usize, runs_max: u32) -> f64 {
+        f64::from(runs_max)
+    }
 }
 
 /// The bounds on runs.
@@ -192,17 +214,6 @@ fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment
     };
     let old_values = OldValues::of(version, freeze_items);
     Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items, old_values }
-}
-
-/// The mean number of runs over `places` units or containers that are staggered evenly between none, one of them just
-/// merged, and `runs_full`, as in the model of tiering.
-pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
-    runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
-}
-
-/// The inverse of [`mean_runs`]: the `runs_full` that has this mean.
-fn runs_full(mean_runs: f64, places: f64) -> f64 {
-    (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
 /// Items of one freeze: as many as the log's index has room for, or as fit in a segment if that is less. Where runs

@@ -6,9 +6,10 @@
 //! longest ago. A last level that tiers merges a container into itself when it has too many runs or too many obsolete
 //! versions.
 
-use alluvium_model::{Growth, LAST_GARBAGE_SHARE_MAX, Plan};
+use alluvium_model::policy::{self, Shape};
+use alluvium_model::{Growth, Plan};
 
-use super::due::{PLACE_BYTES_MAX, Place, mean_runs};
+use super::due::Place;
 use super::old_values::{OldValues, collects, of_container};
 use super::repeats::ends_garbage;
 use crate::db::KeyspaceShared;
@@ -41,34 +42,40 @@ pub(super) fn of_levels(
     let mut room = room;
     let mut found = Vec::new();
     for ((number, level), spec) in version.numbered_levels().zip(&specs[1..]) {
-        found.extend(match spec.growth {
-            Growth::Tiering { runs_max, .. } if number == last => of_last_tiering(number, level, runs_max),
+        let shape = Containers { level, order };
+        let choice = match spec.growth {
+            Growth::Tiering { runs_max, .. } if number == last => policy::of_last_tiering(&shape, runs_max),
             Growth::Tiering { runs_max, .. } => {
                 room *= f64::from(runs_max);
-                let by_garbage = match ends_garbage(plan, number) {
+                let by_obsolete = match ends_garbage(plan, number) {
                     true => {
                         let garbage: f64 = level.containers().iter().map(of_container).sum();
                         garbage / (alluvium_model::GARBAGE_SHARE_MAX * version.level_items() as f64).max(1.0)
                     }
                     false => old_values.pressure(number),
                 };
-                let collects = collects(plan, number);
-                of_tiering(number, level, order, runs_max, by_garbage)
-                    .map(|due| LevelDue { collects: due.collects && collects, ..due })
+                policy::of_tiering(&shape, runs_max, by_obsolete, collects(plan, number))
             }
             Growth::Leveling { .. } if number == last => None,
             Growth::Leveling { ratio } => {
                 room *= ratio;
-                of_leveling(number, level, order, room)
+                policy::of_leveling(&shape, room)
             }
-        });
+        };
+        found.extend(choice.map(|choice| LevelDue {
+            place: place(number, &level.containers()[choice.place]),
+            due: choice.pressure,
+            pressure: choice.slowing,
+            collects: choice.collects,
+        }));
     }
     found.into_iter()
 }
 
 /// The densest container of the level, or `None` if it is empty.
 pub(super) fn next_of(number: usize, level: &Level, order: Order) -> Option<Place> {
-    most(level, |container| order.density(container)).map(|container| place(number, container))
+    let densest = policy::densest(&Containers { level, order })?;
+    Some(place(number, &level.containers()[densest]))
 }
 
 fn place(level: usize, container: &Container<PlacedTable>) -> Place {
@@ -88,75 +95,49 @@ impl Order {
     pub fn of(keyspace: &KeyspaceShared) -> Self {
         if keyspace.hasher.is_semi_sorted() { Self::SemiSorted } else { Self::Hashed }
     }
-
-    /// The size of the container.
-    fn span(self, container: &Container<PlacedTable>) -> f64 {
-        match self {
-            Self::Hashed => container.span(),
-            Self::SemiSorted => 1.0,
-        }
-    }
-
-    fn density(self, container: &Container<PlacedTable>) -> f64 {
-        container.items() / self.span(container)
-    }
 }
 
-/// The container with the largest `weight`.
-fn most(level: &Level, weight: impl Fn(&Container<PlacedTable>) -> f64) -> Option<&Container<PlacedTable>> {
-    let weighed = level.containers().iter().map(|container| (weight(container), container));
-    weighed.max_by(|one, other| one.0.total_cmp(&other.0)).map(|(_, container)| container)
-}
-
-fn of_tiering(
-    number: usize,
-    level: &Level,
+/// Containers of a level, as the policy sees them.
+struct Containers<'a> {
+    level: &'a Level,
     order: Order,
-    runs_max: u32,
-    by_garbage: f64,
-) -> Option<LevelDue> {
-    let runs = |container: &Container<PlacedTable>| container.tables.len() as f64;
-    let tallest = most(level, runs)?;
-    let runs_max = f64::from(runs_max);
-    let containers = level.containers();
-    let span = |container: &Container<PlacedTable>| match order {
-        Order::Hashed => container.span(),
-        Order::SemiSorted => 1.0 / containers.len() as f64,
-    };
-    let covered: f64 = containers.iter().map(span).sum();
-    let mean: f64 = containers.iter().map(|container| runs(container) * span(container)).sum();
-    let mean_max = mean_runs(runs_max, containers.len() as f64 / covered);
-    // To merge less than half of the runs would never let them accumulate.
-    let is_worth_it = runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
-    let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
-    let by_height = runs(tallest) / (runs_max - 0.5);
-    let (place_of_runs, by_runs) = (place(number, tallest), by_mean.max(by_height));
-    let heaviest = most(level, |container| if runs(container) > 1.0 { container.bytes() } else { 0.0 })?;
-    let by_bytes = if runs(heaviest) > 1.0 { heaviest.bytes() / PLACE_BYTES_MAX as f64 } else { 0.0 };
-    let foulest = most(level, of_container)?;
-    let others = [(heaviest, by_bytes, false), (foulest, by_garbage, true)];
-    let (place, due, collects) = others
-        .into_iter()
-        .map(|(container, due, collects)| (place(number, container), due, collects))
-        .filter(|&(_, due, _)| due > 1.0)
-        .fold((place_of_runs, by_runs, false), |most, other| if other.1 > most.1 { other } else { most });
-    let pressure = by_mean.max(runs(tallest) / runs_max).max(by_garbage);
-    Some(LevelDue { place, due, pressure, collects })
 }
 
-fn of_last_tiering(number: usize, level: &Level, runs_max: u32) -> Option<LevelDue> {
-    let over = |container: &Container<PlacedTable>| {
-        let runs = container.tables.len();
-        if runs < 2 {
-            return 0.0;
+impl Shape for Containers<'_> {
+    fn places(&self) -> usize {
+        self.level.containers().len()
+    }
+
+    fn runs(&self, place: usize) -> f64 {
+        self.level.containers()[place].tables.len() as f64
+    }
+
+    fn items(&self, place: usize) -> f64 {
+        self.level.containers()[place].items()
+    }
+
+    fn bytes(&self, place: usize) -> f64 {
+        self.level.containers()[place].bytes()
+    }
+
+    fn obsolete(&self, place: usize) -> f64 {
+        of_container(&self.level.containers()[place])
+    }
+
+    fn span(&self, place: usize) -> f64 {
+        match self.order {
+            Order::Hashed => self.level.containers()[place].span(),
+            Order::SemiSorted => 1.0 / self.places() as f64,
         }
-        let by_garbage = of_container(container) / container.items().max(1.0) / LAST_GARBAGE_SHARE_MAX;
-        let by_runs = runs as f64 / (f64::from(staggered(runs_max, container.range.low)) - 0.5);
-        by_garbage.max(by_runs)
-    };
-    let worst = most(level, over)?;
-    let runs = worst.tables.len() as f64 / f64::from(runs_max);
-    Some(LevelDue { place: place(number, worst), due: over(worst), pressure: runs, collects: false })
+    }
+
+    fn runs_full(&self, place: usize, runs_max: u32) -> f64 {
+        f64::from(staggered(runs_max, self.level.containers()[place].range.low))
+    }
+
+    fn items_of_level(&self) -> f64 {
+        self.level.items() as f64
+    }
 }
 
 /// Maximum number of runs of the container that begins at `low`: between three quarters of `runs_max` and all of it, so
@@ -166,12 +147,6 @@ fn staggered(runs_max: u32, low: u128) -> u32 {
     let spread = place.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
     let less = (spread * u64::from(runs_max / 4 + 1)) >> 32;
     (runs_max - less as u32).max(2)
-}
-
-fn of_leveling(number: usize, level: &Level, order: Order, items_max: f64) -> Option<LevelDue> {
-    let densest = most(level, |container| order.density(container))?;
-    let pressure = level.items() as f64 / items_max.max(1.0);
-    Some(LevelDue { place: place(number, densest), due: pressure, pressure, collects: false })
 }
 
 #[cfg(test)]

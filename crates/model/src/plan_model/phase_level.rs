@@ -1,9 +1,7 @@
-//! [`PhaseLevel`]: one level while a plan is executed in expectation, and when its places merge.
-//!
-//! The rules are the engine's (`compact/due.rs` and `compact/level_due.rs` there), in the same order.
+//! [`PhaseLevel`]: one level while a plan is executed in expectation. When its places merge is the policy's to say.
 
 use crate::KeyDistribution;
-use crate::plan::LAST_GARBAGE_SHARE_MAX;
+use crate::policy::{Choice, Shape};
 
 /// Which keys were written when: first each key once, then keys by their popularity.
 #[derive(Debug)]
@@ -64,17 +62,6 @@ pub(super) struct Run {
     pub to: f64,
     /// Share of its records that make older ones obsolete, if that is tracked.
     pub repeats: f64,
-}
-
-/// Which place of a level merges next, and how far the level is over its bound.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Due {
-    pub place: usize,
-    pub pressure: f64,
-    /// How far the level is over its bound, for slowing writers.
-    pub slowing: f64,
-    /// Whether it merges to drop obsolete versions, so that the place is merged with what the next level has there.
-    pub collects: bool,
 }
 
 /// The level as gets of present keys see it.
@@ -144,53 +131,10 @@ impl PhaseLevel {
         Run { from: old.last().map_or(from, |run| run.from), to, repeats: 0.0 }
     }
 
-    /// The youngest level: the place with most items while the level holds more than `items_max`. `by_garbage` is how
-    /// far obsolete versions are over their bound.
-    pub fn of_runs(&self, writes: &Writes, runs_max: u32, items_max: f64, by_garbage: f64) -> Option<Due> {
-        let by_items = self.items(writes) / items_max.max(1.0);
-        let fullest = self.most(|place| self.items_of(writes, place))?;
-        let tallest = self.most(|place| self.runs(place))?;
-        let foulest = self.most(|place| self.garbage_of(writes, place))?;
-        let others =
-            [(tallest, self.runs(tallest) / f64::from(runs_max), false), (foulest, by_garbage, true)];
-        Some(first_or_more((fullest, by_items), &others, by_items.max(by_garbage)))
-    }
-
-    /// A tiering level in between: the place with most runs while the average number of runs exceeds that of staggered
-    /// places.
-    pub fn of_tiering(&self, writes: &Writes, runs_max: u32, by_garbage: f64) -> Option<Due> {
-        let runs_max = f64::from(runs_max);
-        let tallest = self.most(|place| self.runs(place))?;
-        let mean = self.runs_mean();
-        let is_worth_it = self.runs(tallest) >= (runs_max / 2.0 + 1.0).floor().max(2.0);
-        let mean_max = mean_runs(runs_max, self.places() as f64);
-        let by_mean = if is_worth_it { mean / mean_max } else { 0.0 };
-        let by_height = self.runs(tallest) / (runs_max - 0.5);
-        let foulest = self.most(|place| self.garbage_of(writes, place))?;
-        let slowing = by_mean.max(self.runs(tallest) / runs_max).max(by_garbage);
-        Some(first_or_more((tallest, by_mean.max(by_height)), &[(foulest, by_garbage, true)], slowing))
-    }
-
-    /// A last level that tiers: the place that exceeds its number of runs or its share of garbage most.
-    pub fn of_last_tiering(&self, writes: &Writes, runs_max: u32) -> Option<Due> {
-        let over = |place: usize| {
-            let runs = self.runs(place);
-            if runs < 2.0 {
-                return 0.0;
-            }
-            let garbage = self.garbage_of(writes, place) / self.items_of(writes, place).max(1.0);
-            (garbage / LAST_GARBAGE_SHARE_MAX).max(runs / (staggered(runs_max, place) - 0.5))
-        };
-        let worst = self.most(over)?;
-        let slowing = self.runs(worst) / f64::from(runs_max);
-        Some(Due { place: worst, pressure: over(worst), slowing, collects: false })
-    }
-
-    /// A leveling level in between: the place with most items while the level is larger than its ratio allows.
-    pub fn of_leveling(&self, writes: &Writes, items_max: f64) -> Option<Due> {
-        let place = self.most(|place| self.items_of(writes, place))?;
-        let pressure = self.items(writes) / items_max.max(1.0);
-        Some(Due { place, pressure, slowing: pressure, collects: false })
+    /// The level as the merge policy sees it.
+    pub fn shape<'a>(&'a self, writes: &'a Writes) -> LevelShape<'a> {
+        let filled = (0..self.places()).filter(|&place| !self.places[place].is_empty()).collect();
+        LevelShape { level: self, writes, filled }
     }
 
     /// Runs at a place.
@@ -229,32 +173,52 @@ impl PhaseLevel {
         let repeated = self.places[place].iter().filter(|run| run.repeats > 0.0);
         repeated.map(|run| writes.keys(run.from, run.to) * self.span() * run.repeats).sum()
     }
+}
 
-    /// The place of the largest weight among the places that have runs.
-    fn most(&self, weight: impl Fn(usize) -> f64) -> Option<usize> {
-        let filled = (0..self.places()).filter(|&place| !self.places[place].is_empty());
-        let weighed = filled.map(|place| (place, weight(place)));
-        weighed.max_by(|one, other| one.1.total_cmp(&other.1)).map(|(place, _)| place)
+/// The places of a level that have runs.
+#[derive(Debug)]
+pub(super) struct LevelShape<'a> {
+    level: &'a PhaseLevel,
+    writes: &'a Writes,
+    filled: Vec<usize>,
+}
+
+impl LevelShape<'_> {
+    /// The choice with its position among all places of the level.
+    pub fn locate(&self, choice: Choice) -> Choice {
+        Choice { place: self.filled[choice.place], ..choice }
     }
 }
 
-/// The place with the highest pressure. `others` count only if they are due.
-fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f64) -> Due {
-    let due = others.iter().filter(|(_, pressure, _)| *pressure > 1.0);
-    let first = (first.0, first.1, false);
-    let most = due.fold(first, |most, &other| if other.1 > most.1 { other } else { most });
-    Due { place: most.0, pressure: most.1, slowing, collects: most.2 }
-}
+impl Shape for LevelShape<'_> {
+    fn places(&self) -> usize {
+        self.filled.len()
+    }
 
-/// The mean number of runs over `places` places that are staggered evenly between 0 (a place just merged) and
-/// `runs_full`.
-pub(super) fn mean_runs(runs_full: f64, places: f64) -> f64 {
-    runs_full * (1.0 + 1.0 / places) / 2.0 - 0.5
-}
+    fn runs(&self, place: usize) -> f64 {
+        self.level.runs(self.filled[place])
+    }
 
-/// The inverse of [`mean_runs`]: its `runs_full`.
-pub(super) fn runs_full(mean_runs: f64, places: f64) -> f64 {
-    (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
+    fn items(&self, place: usize) -> f64 {
+        self.level.items_of(self.writes, self.filled[place])
+    }
+
+    /// Sizes of items are not modelled here.
+    fn bytes(&self, _: usize) -> f64 {
+        0.0
+    }
+
+    fn obsolete(&self, place: usize) -> f64 {
+        self.level.garbage_of(self.writes, self.filled[place])
+    }
+
+    fn span(&self, _: usize) -> f64 {
+        self.level.span()
+    }
+
+    fn runs_full(&self, place: usize, runs_max: u32) -> f64 {
+        staggered(runs_max, self.filled[place])
+    }
 }
 
 /// Number of runs at which a place of a last level is full: from three quarters of `runs_max` to all.

@@ -7,7 +7,7 @@
 //! is known ([`KeyDistribution::unique`](crate::KeyDistribution::unique)).
 
 use super::evaluate::PlanModel;
-use super::phase_level::{Due, PhaseLevel, Run, Writes, mean_runs, runs_full};
+use super::phase_level::{PhaseLevel, Run, Writes};
 use super::phase_memory::PhaseMemory;
 use super::rules::Rules;
 use super::stack::Stack;
@@ -18,6 +18,7 @@ use crate::plan::{
     Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TIERS_GARBAGE_SHARE_MAX, TableLayout,
     merge_delay_ns,
 };
+use crate::policy::{self, Choice, YoungestBounds, mean_runs, runs_full};
 
 /// Number of parts of the hash space that are distinguished below the youngest level, and the maximum in it. More parts
 /// would be staggered more finely, with no visible effect.
@@ -241,7 +242,7 @@ impl<'a> Phases<'a> {
         let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
         let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
         let runs = self.levels[level].runs(due.place);
-        let (target, records) = self.merge(level, due.place, due.collects && self.collects(level));
+        let (target, records) = self.merge(level, due.place, due.collects);
         self.records[target] += records;
         let merges = if level == 0 { self.units_a_place } else { 1.0 };
         let reading_ns = merges * runs * self.model.rules.merged_run_ns;
@@ -262,7 +263,7 @@ impl<'a> Phases<'a> {
     }
 
     /// The state of the levels that have bounds.
-    fn dues(&self) -> impl Iterator<Item = (usize, Due)> {
+    fn dues(&self) -> impl Iterator<Item = (usize, Choice)> {
         let bounds = self.bounds();
         let writes = &self.writes;
         let mut room = bounds.room;
@@ -271,28 +272,36 @@ impl<'a> Phases<'a> {
         let old_values = self.old_values(bounds.freeze_items);
         let mut dues = Vec::new();
         for (number, (spec, level)) in self.specs.iter().zip(&self.levels).enumerate() {
+            let shape = level.shape(writes);
+            let collects = self.collects(number);
             let due = match spec.growth {
                 Growth::Tiering { runs_max, .. } if number == 0 => {
                     let in_runs = level.garbage(writes) / bounds.garbage_max.max(1.0);
-                    let by_garbage = if self.collects(0) { pressure(&old_values, 0) } else { in_runs };
-                    level.of_runs(writes, runs_max, bounds.items_max, by_garbage)
+                    let by_obsolete = if collects { pressure(&old_values, 0) } else { in_runs };
+                    let items_max = bounds.items_max;
+                    policy::of_youngest(
+                        &shape,
+                        &YoungestBounds { runs_max, items_max, by_obsolete, collects },
+                    )
                 }
-                Growth::Tiering { runs_max, .. } if number == last => level.of_last_tiering(writes, runs_max),
+                Growth::Tiering { runs_max, .. } if number == last => {
+                    policy::of_last_tiering(&shape, runs_max)
+                }
                 Growth::Tiering { runs_max, .. } => {
                     room *= f64::from(runs_max);
-                    let by_garbage = match self.collects(number) {
+                    let by_obsolete = match collects {
                         true => pressure(&old_values, number),
                         false => level.garbage(writes) / (GARBAGE_SHARE_MAX * below).max(1.0),
                     };
-                    level.of_tiering(writes, runs_max, by_garbage)
+                    policy::of_tiering(&shape, runs_max, by_obsolete, collects)
                 }
                 Growth::Leveling { .. } if number == last => None,
                 Growth::Leveling { ratio } => {
                     room *= ratio;
-                    level.of_leveling(writes, room)
+                    policy::of_leveling(&shape, room)
                 }
             };
-            dues.extend(due.map(|due| (number, due)));
+            dues.extend(due.map(|due| (number, shape.locate(due))));
         }
         dues.into_iter()
     }

@@ -5,6 +5,7 @@ use super::{RequestStream, SimulatedCost};
 use crate::error::{ModelError, within};
 use crate::models::Component;
 use crate::plan::{GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, Sharding};
+use crate::policy::{self, Shape, YoungestBounds};
 
 /// A plan of the same form as `silt`, executed by key numbers.
 #[derive(Debug)]
@@ -197,20 +198,15 @@ impl EngineSimulation {
         let mut units = Vec::new();
         let bits_max = self.runs.iter().map(|run| run.shard_bits).max().unwrap_or(0);
         self.collect(0, 0, bits_max, &mut units);
-        let fullest = units.iter().max_by_key(|unit| unit.items)?;
-        let tallest = units.iter().max_by_key(|unit| unit.runs)?;
-        let items = self.run_items();
-        let present = (self.sorted_count + items).max(self.expected_keys) as f64;
-        let freeze_items =
-            ((self.log.entries_max as u64) << self.log.shard_bits).min(self.segment_records_max.max(1));
-        let runs_items = f64::from(self.runs_max) / 2.0 * freeze_items as f64;
-        let budget = (self.share * present).min(runs_items).max(freeze_items as f64);
-        let by_items = items as f64 / budget;
-        let by_runs = f64::from(tallest.runs) / f64::from(self.runs_max);
-        if by_runs > by_items && by_runs > 1.0 {
-            return Some(*tallest);
-        }
-        (by_items > 1.0).then_some(*fullest)
+        let present = (self.sorted_count + self.run_items()).max(self.expected_keys) as f64;
+        let freeze_items = ((self.log.entries_max as u64) << self.log.shard_bits)
+            .min(self.segment_records_max.max(1)) as f64;
+        let shards = f64::from(1 << self.log.shard_bits);
+        let runs_items = policy::mean_runs(f64::from(self.runs_max), shards) * freeze_items;
+        let items_max = (self.share * present).max(freeze_items).min(runs_items);
+        let bounds = YoungestBounds { runs_max: self.runs_max, items_max, by_obsolete: 0.0, collects: false };
+        let choice = policy::of_youngest(&Units(&units), &bounds)?;
+        (choice.pressure > 1.0).then_some(units[choice.place])
     }
 
     /// Collects the parts for which some run has a section of exactly their size; other parts are halved.
@@ -273,6 +269,41 @@ fn unsupported() -> ModelError {
     let reason =
         "the simulation executes one tiering level, of at most a quarter of the items, over a leveling level";
     ModelError::IllegalPlan(PlanError(reason.to_owned()))
+}
+
+/// Units of the runs, as the policy sees them.
+struct Units<'a>(&'a [Unit]);
+
+impl Shape for Units<'_> {
+    fn places(&self) -> usize {
+        self.0.len()
+    }
+
+    fn runs(&self, place: usize) -> f64 {
+        f64::from(self.0[place].runs)
+    }
+
+    fn items(&self, place: usize) -> f64 {
+        self.0[place].items as f64
+    }
+
+    /// Items have no size here.
+    fn bytes(&self, _: usize) -> f64 {
+        0.0
+    }
+
+    /// The simulator counts the records that merges drop, and bounds none.
+    fn obsolete(&self, _: usize) -> f64 {
+        0.0
+    }
+
+    fn span(&self, place: usize) -> f64 {
+        0.5f64.powi(self.0[place].bits as i32)
+    }
+
+    fn runs_full(&self, _: usize, runs_max: u32) -> f64 {
+        f64::from(runs_max)
+    }
 }
 
 #[cfg(test)]
