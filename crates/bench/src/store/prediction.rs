@@ -200,7 +200,7 @@ fn named_writes(written: &[Component]) -> Vec<(String, f64)> {
     std::iter::once(("write_amplification".to_owned(), all)).chain(parts).collect()
 }
 
-/// The predictions in one line for people; empty if there are none.
+/// The predictions in one line for people. Returns an empty string without predictions.
 pub fn announced(phase: Phase, predicted: &Map<String, Value>) -> String {
     let shown =
         predicted.iter().map(|(name, value)| format!("{name} {:.4}", value.as_f64().unwrap_or(f64::NAN)));

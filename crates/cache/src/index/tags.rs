@@ -11,10 +11,10 @@ use super::bucket::Bucket;
 #[inline(always)]
 pub(super) fn equal(bucket: &Bucket, tag: u16) -> u32 {
     let equal: u32;
-    // SAFETY: the block reads only the 128 bytes behind the reference, which the type aligns to 128, and writes only
-    // registers that it names. All of the bytes are atomic integers, and to the language the block stands for a relaxed
-    // load of each: the processor loads each aligned word of up to eight bytes as a whole, also as part of a load of
-    // sixteen bytes.
+    // The block stands for a relaxed load of each atomic integer: the processor loads each aligned word of up to eight
+    // bytes as a whole, also as part of a load of sixteen bytes.
+    // SAFETY: reads only the 128 bytes behind the reference, all atomic integers, which the type aligns to 128; writes
+    // only registers that it names.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",

@@ -89,7 +89,7 @@ fn loom_an_item_that_makes_way_in_its_bucket_is_never_missed() {
 /// A scan visits an item that leaves probation for its bucket exactly once.
 #[test]
 fn loom_a_scan_visits_an_item_that_comes_inline_once() {
-    // It makes so many accesses that one more preemption would take minutes.
+    // One more preemption would take minutes, because this story makes many accesses.
     model(PREEMPTIONS - 1, || {
         beside_an_item_that_comes_inline(|cache| {
             let mut found = cache.iter().filter(|item| item.key == b"third---");

@@ -123,7 +123,8 @@ fn victim(shared: &Shared) -> Option<Arc<BlobFile>> {
 enum Relocation {
     /// Nothing refers to the old record any more.
     Done,
-    /// A barrier holds updates back, or the key is being updated: the file stays as it is for now.
+    /// A barrier holds updates back, or another thread updates the key. The file keeps all its records, and a later
+    /// [`collect`] empties it.
     Postponed,
 }
 

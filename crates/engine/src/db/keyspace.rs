@@ -49,7 +49,7 @@ pub(crate) struct KeyspaceShared {
     pub counted: Mutex<Option<Counted>>,
     /// Versions in use by iterators.
     pub pins: Pins,
-    /// Whether items have so many bytes in blob files on average that every write looks up what it replaces.
+    /// Whether every write looks up the item that it replaces, because the mean item has many bytes in blob files.
     pub hides_large: AtomicBool,
     pub standing: LatestStanding,
     /// The backlog since a change of plan for which writers are not slowed.

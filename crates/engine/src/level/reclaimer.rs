@@ -122,7 +122,7 @@ impl Reclaimer {
         }
     }
 
-    /// Does the waiting jobs; if there are none, first waits for one, for at most `pause`.
+    /// Does the waiting jobs. Without any, first waits up to `pause` for one.
     pub fn work(&self, pause: Duration) {
         let queue = self.queue();
         if queue.jobs.is_empty() && queue.deferred {

@@ -162,7 +162,7 @@ impl NameScanner {
         read_exact(&**section.file(), &mut self.buffer, section.name_page_offset(page))
     }
 
-    /// Reads the next pages; returns `false` if there are none.
+    /// Reads the next pages. Returns `false` at the end.
     fn read_on(&mut self) -> Result<bool> {
         let (first, end) = (self.next_page, self.section.entry().name_page_count);
         let pages = self.read_pages.min(end.saturating_sub(first));

@@ -338,7 +338,7 @@ impl SectionScanner {
         }
     }
 
-    /// Fills the buffer with the next pages; returns `false` if there are none.
+    /// Fills the buffer with the next pages. Returns `false` at the end.
     #[cold]
     fn read_on(&mut self) -> Result<bool> {
         let pages_end = self.buffer_page + (self.next_page / PAGE_BYTES) as u32;

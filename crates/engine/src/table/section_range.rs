@@ -78,9 +78,8 @@ impl SectionRange {
 
 impl SectionRange {
     /// The pages to read if the range is one prefix of a semi-sorted section, or `None` for other ranges and sections.
-    /// There are none if the filter knows prefixes and not this one. The index distinguishes only prefixes that are
-    /// present, so for a prefix with many pages the first is read to see whether they belong to another prefix; then
-    /// there are none either.
+    /// The range is empty if the filter knows prefixes and not this one. The index distinguishes only prefixes that are
+    /// present, so for a prefix with many pages the first is read; the range is empty if it belongs to another prefix.
     fn prefix_pages(&self) -> Result<Option<Range<u32>>> {
         let Self { section, range } = self;
         let (prefix_hash, _) = range.high_halves();

@@ -51,7 +51,7 @@ impl Section {
         u64::from(self.entry.page_count) * KEPT_PAGE_BYTES
     }
 
-    /// Drops the pages. Returns `false` if there are none.
+    /// Drops the pages. Returns whether it had any.
     pub(super) fn drop_pages(&self) -> bool {
         self.pages.swap(None).is_some()
     }
