@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use alluvium::{Db, Durability, Environment, Error, Health};
 use alluvium_io::SimulatedStorage;
-use failing::{garbage, number, open, plan, used_bytes, write_until_it_fails};
+use failing::{garbage, insert_once_there_is_room, number, open, plan, used_bytes, write_until_it_fails};
 
 #[test]
 fn removals_and_clearing_work_on_a_full_disk_and_make_room() {
@@ -125,10 +125,7 @@ fn threads_find_that_there_is_room_again() {
     assert!(matches!(error, Error::DiskFull { .. }), "{error}");
     items.remove(number(0)).unwrap();
     storage.set_quota(None);
-    while let Err(error) = items.insert("later", "value") {
-        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
-        std::thread::yield_now();
-    }
+    insert_once_there_is_room(&items, "later", b"value");
     db.close().unwrap();
     storage.crash();
     drop(items);
@@ -199,10 +196,7 @@ fn threads_wait_for_space_and_the_log_goes_on() {
     assert!(matches!(error, Error::DiskFull { .. }), "{error}");
     items.remove("taken").unwrap();
     storage.set_quota(None);
-    while let Err(error) = items.insert("later", "value") {
-        assert!(matches!(error, Error::DiskFull { .. }), "{error}");
-        std::thread::yield_now();
-    }
+    insert_once_there_is_room(&items, "later", b"value");
     db.wait_idle().unwrap();
     assert_eq!(db.health(), Health::Healthy);
     assert!(!items.contains_key("taken").unwrap());
@@ -230,9 +224,6 @@ fn removed_large_items_make_room_on_a_full_disk() {
             "clear" => items.clear().unwrap(),
             _ => assert!(db.drop_keyspace("items").unwrap()),
         }
-        while let Err(error) = others.insert("later", vec![4; 20_000]) {
-            assert!(matches!(error, Error::DiskFull { .. }), "{way}: {error}");
-            std::thread::yield_now();
-        }
+        insert_once_there_is_room(&others, "later", &vec![4; 20_000]);
     }
 }

@@ -227,6 +227,8 @@ fn keep_log(shared: &Shared) -> Result<bool> {
 }
 
 fn reclaim(shared: &Shared) -> Result<bool> {
-    shared.reclaimer.work(IDLE);
+    if shared.reclaimer.work(IDLE) && shared.is_short_of_space() {
+        shared.sync_removals()?;
+    }
     Ok(false)
 }

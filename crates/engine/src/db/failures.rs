@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::shared::Shared;
 use crate::compact::JobThread;
-use crate::error::{Error, Result};
+use crate::error::{Error, IoContext, Result};
 use crate::failure::{FailureClass, class_of, lacks_space};
 use crate::log::Refusal;
 use crate::manifest::Edit;
@@ -76,7 +76,7 @@ pub(crate) fn pause_after(attempts: u32) -> Duration {
 impl Failures {
     /// Notes that the work of a thread failed and will be tried again; returns the number of failed attempts in a row.
     /// `lack` holds the conditions of the attempt, if it lacked space.
-    fn begin_retry(&self, thread: &'static str, error: &Error, lack: Lack) -> u32 {
+    fn begin_retry(&self, thread: &'static str, error: &Error, lack: Option<Lack>) -> u32 {
         self.retries.fetch_add(1, Ordering::Relaxed);
         let mut retrying = self.retrying.lock().expect("no panic while held");
         let attempts = retrying.get(thread).map_or(0, |retry| retry.attempts).saturating_add(1);
@@ -84,7 +84,6 @@ impl Failures {
             Error::DiskFull { reason } => reason.clone(),
             error => error.to_string(),
         };
-        let lack = lacks_space(error).then_some(lack);
         retrying.insert(thread, Retry { reason, attempts, lack });
         attempts
     }
@@ -118,6 +117,12 @@ impl Failures {
     pub fn worst(&self) -> Option<Retry> {
         let retrying = self.retrying.lock().expect("no panic while held");
         retrying.values().max_by_key(|retry| retry.attempts).cloned()
+    }
+
+    /// Whether some work lacked space at its latest attempt.
+    fn is_one_without_space(&self) -> bool {
+        let retrying = self.retrying.lock().expect("no panic while held");
+        retrying.values().any(|retry| retry.lack.is_some())
     }
 
     /// The threads whose work failed so often in a row that callers should not wait for it.
@@ -154,7 +159,8 @@ impl Shared {
             let is_tried_again = class_of(&error) == FailureClass::Passing || lacks_space(&error);
             let error = self.note_failure(error);
             if is_tried_again {
-                self.failures.begin_retry(thread, &error, self.lack_after(before));
+                let lack = lacks_space(&error).then(|| self.lack_after(before));
+                self.failures.begin_retry(thread, &error, lack);
             }
             error
         })
@@ -166,9 +172,22 @@ impl Shared {
         Lack { available_bytes, began: self.clock.monotonic() }
     }
 
+    /// Makes the space of removed files available: file systems keep it until the removal is durable.
+    pub fn sync_removals(&self) -> Result<()> {
+        self.reclaimer.drain();
+        let synced = self.storage.sync_directory().context(|| "syncing the database directory".to_owned());
+        synced.map_err(|error| self.note_failure(error))
+    }
+
+    /// Whether writes are refused, or background work waits, because the disk is full.
+    pub fn is_short_of_space(&self) -> bool {
+        matches!(self.log.refusal(), Some(Refusal::Full { .. })) || self.failures.is_one_without_space()
+    }
+
     /// The conditions of a failed attempt that began under those of `before`. Removes first what it wrote.
     fn lack_after(&self, before: Lack) -> Lack {
-        self.reclaimer.drain();
+        // A failure is noted. Without it, less is available, and the next attempt is earlier.
+        let _ = self.sync_removals();
         let after = self.means_of_attempt().available_bytes;
         // Other programs may have taken space meanwhile, or freed it.
         Lack { available_bytes: before.available_bytes.min(after), ..before }
@@ -262,6 +281,7 @@ impl Shared {
             // The log has room when a conversion has succeeded.
             self.check_progress_of(JobThread::Convert.name())?;
         }
+        self.sync_removals()?;
         self.reserve.take().map_err(|error| self.note_failure(error))?;
         self.log.end_full();
         // Nothing is lost: what could not be written is still in memory.
@@ -291,13 +311,13 @@ mod tests {
         let error = Error::Stalled { reason: "no descriptors".to_owned() };
         for attempts in 1..=PATIENT_ATTEMPTS {
             assert!(failures.stalled().is_empty());
-            assert_eq!(failures.begin_retry("convert", &error, NOTHING), attempts);
+            assert_eq!(failures.begin_retry("convert", &error, None), attempts);
         }
         let found = |failures: &Failures| failures.retry_of("convert").unwrap().error();
         assert_eq!(failures.stalled(), ["convert"]);
         assert!(matches!(found(&failures), Error::Stalled { .. }));
         let error = Error::DiskFull { reason: "no room".to_owned() };
-        failures.begin_retry("convert", &error, NOTHING);
+        failures.begin_retry("convert", &error, Some(NOTHING));
         assert!(matches!(found(&failures), Error::DiskFull { .. }));
         failures.end_retry("convert");
         assert!(failures.stalled().is_empty() && failures.worst().is_none());

@@ -122,15 +122,16 @@ impl Reclaimer {
         }
     }
 
-    /// Does the waiting jobs. Without any, first waits up to `pause` for one.
-    pub fn work(&self, pause: Duration) {
-        let queue = self.queue();
+    /// Does the waiting jobs. Without any, first waits up to `pause` for one. Returns whether there was one.
+    pub fn work(&self, pause: Duration) -> bool {
+        let mut queue = self.queue();
         if queue.jobs.is_empty() && queue.deferred {
-            let _ = self.changed.wait_timeout(queue, pause);
-        } else {
-            drop(queue);
+            queue = self.changed.wait_timeout(queue, pause).expect("no panic while held").0;
         }
+        let is_needed = !queue.jobs.is_empty();
+        drop(queue);
         self.drain();
+        is_needed
     }
 
     /// Errors are ignored: space that cannot be freed now is freed at the next opening.

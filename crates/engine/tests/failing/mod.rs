@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses its part")]
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use alluvium::{Db, Durability, Environment, Error, Keyspace, Plan};
 use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
@@ -56,5 +57,15 @@ pub fn write_until_it_fails(items: &Keyspace, value: &[u8]) -> (u32, Error) {
             Ok(()) => acknowledged += 1,
             Err(error) => return (acknowledged, error),
         }
+    }
+}
+
+/// Writes the item as soon as the disk is no longer full, which the database finds out by itself.
+pub fn insert_once_there_is_room(items: &Keyspace, key: &str, value: &[u8]) {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let began = Instant::now();
+    while let Err(error) = items.insert(key, value) {
+        assert!(matches!(error, Error::DiskFull { .. }) && began.elapsed() < MINUTE, "{error}");
+        std::thread::yield_now();
     }
 }
