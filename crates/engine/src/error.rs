@@ -7,7 +7,8 @@ use alluvium_base::{Corruption, PrefixRule};
 use alluvium_io::StorageClosed;
 use alluvium_model::PlanError;
 
-use crate::db::{FailedCondition, Order};
+use crate::condition::FailedCondition;
+use crate::order::Order;
 
 /// The result of every operation of the store.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -5,9 +5,8 @@ use std::io::ErrorKind;
 
 use alluvium_io::FileError;
 
-use crate::compact::is_spill_file_name;
 use crate::error::Error;
-use crate::level::parse_table_file_name;
+use crate::file_names::{is_spill_file_name, parse_table_file_name};
 
 /// The consequence of a failed operation for the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,13 +4,13 @@ use alluvium_base::checksum::{checksum32, checksum64};
 
 pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
 
+use super::manifest;
 use crate::blob::{LargeValue, Reference, frame};
 use crate::item::Item;
 use crate::log::identity::Identities;
-use crate::log::record::{self, Parsed, Record};
+use crate::log::record::{Parsed, Record};
 use crate::log::salvage::{Piece, Pieces, proven_durable};
-use crate::log::segment;
-use crate::manifest;
+use crate::log::{record, segment};
 
 /// An item.
 pub fn item(bytes: &[u8]) {

@@ -7,43 +7,55 @@
 
 mod blob;
 mod compact;
+mod condition;
+mod core;
 mod db;
 pub mod device;
 mod error;
 mod failure;
+mod file_names;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod fuzz;
 mod item;
 mod level;
+mod limits;
 mod log;
 mod manifest;
+mod merge;
+mod metadata;
 mod options;
+mod order;
 mod planted_race;
 mod recovery;
 mod repair;
+mod reserve;
 mod settings_bounds;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;
 mod table;
+mod table_sizes;
 mod young_directory;
 
+pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, resident_bytes_beyond_limit};
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
+pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use db::{
-    Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Condition, Db, FailedCondition,
-    FailureStats, GarbageStats, Health, Ingest, Ingested, ItemVersion, Iter, IteratorStats, KEY_BYTES_MAX,
-    KeyValue, Keyspace, KeyspaceOptions, KeyspaceSnapshot, LeftStats, LevelStats, MemoryLimitStats,
-    MemoryStats, Metadata, Order, PlanChangeStats, PlanDecision, Prefixes, Snapshot, SnapshotStats, Stats,
-    TrafficStats, Transaction, Update, VALUE_BYTES_MAX, ValueReader, VerifyReport, Versioned,
-    YoungDirectoryStats, backups, remove_old_backups, resident_bytes_beyond_limit, restore,
+    Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,
+    Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, MemoryStats,
+    PlanChangeStats, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update,
+    ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups, restore,
 };
 pub use error::{Error, Result};
+pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use metadata::Metadata;
 #[doc(hidden)]
 pub use options::PlantedBugs;
 pub use options::{Builder, Durability, Environment, PlanChoice};
+pub use order::{KeyspaceOptions, Order};
 #[doc(hidden)]
 pub use planted_race::PlantedRace;
 pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};

@@ -8,18 +8,16 @@ use alluvium_base::PrefixFunction;
 use alluvium_io::{Clock, ProcessMemory, ReadWait, Storage, SystemClock};
 use alluvium_model::Plan;
 
-use crate::compact::TableSizes;
-use crate::db::Db;
-use crate::error::Result;
 use crate::planted_race::PlantedRace;
 use crate::table::ITEM_BYTES_MAX;
+use crate::table_sizes::TableSizes;
 use crate::young_directory::YoungLevels;
 
 /// When a write is acknowledged. This determines which writes a power cut can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Durability {
     /// Acknowledged when it is in memory. A crash of the process or the machine loses the writes since the last
-    /// [`Db::persist`] or freeze of the log. Fastest.
+    /// [`crate::Db::persist`] or freeze of the log. Fastest.
     Buffered,
     /// Acknowledged when it is in memory, and synced in the background at this interval: a crash loses at most the
     /// writes of approximately that long. Sensible are 1 ms to 1 s. Shorter intervals count as 1 ms, longer ones than a
@@ -29,7 +27,7 @@ pub enum Durability {
     Sync,
 }
 
-/// Settings and components of a database about to be opened. Made by [`Db::builder`].
+/// Settings and components of a database about to be opened. Made by [`crate::Db::builder`].
 #[derive(Debug, Clone)]
 pub struct Builder {
     pub(crate) path: PathBuf,
@@ -171,7 +169,7 @@ impl Builder {
     }
 
     /// The plan of keyspaces: a [`Plan`] or a [`PlanChoice`]. Default [`PlanChoice::Auto`]. A plan given here applies
-    /// to keyspaces created from now on and to existing ones, as with [`Db::change_plan`].
+    /// to keyspaces created from now on and to existing ones, as with [`crate::Db::change_plan`].
     pub fn plan(mut self, plan: impl Into<PlanChoice>) -> Self {
         self.settings.plan = plan.into();
         self
@@ -197,7 +195,7 @@ impl Builder {
 
     /// Whether threads do the background work: one writes and syncs the log, one converts frozen segments, one merges,
     /// one collects garbage in blob files, one gives space back. Default true. Without them the program calls
-    /// [`Db::run_background_job`] itself; the same calls in the same order then have the same effects.
+    /// [`crate::Db::run_background_job`] itself; the same calls in the same order then have the same effects.
     pub fn background(mut self, background: bool) -> Self {
         self.settings.background = background;
         self
@@ -231,7 +229,7 @@ impl Builder {
     /// Without a limit no pages are kept.
     ///
     /// With glibc's allocator a limit also makes the process return freed blocks of 64 KiB and more to the system at
-    /// once. [`Db::set_memory_bytes_max`] changes the limit.
+    /// once. [`crate::Db::set_memory_bytes_max`] changes the limit.
     ///
     /// # Errors
     /// Opening returns [`crate::Error::MemoryLimit`], with the minimum, for a limit under 4 MiB.
@@ -308,14 +306,14 @@ impl Builder {
     }
 
     /// Maximum bytes of items per second that merges write; 0 counts as 1. Default: no limit. If it is too low for the
-    /// rate of writes, hash runs accumulate and writers are slowed down. [`Db::set_background_bytes_per_s_max`] changes
-    /// it.
+    /// rate of writes, hash runs accumulate and writers are slowed down. [`crate::Db::set_background_bytes_per_s_max`]
+    /// changes it.
     pub fn background_bytes_per_s_max(mut self, bytes_per_s: u64) -> Self {
         self.settings.background_bytes_per_s_max = Some(bytes_per_s);
         self
     }
 
-    /// Whether to open for reading only, as [`Db::open_read_only`] does. Default false.
+    /// Whether to open for reading only, as [`crate::Db::open_read_only`] does. Default false.
     pub fn read_only(mut self, read_only: bool) -> Self {
         self.settings.read_only = read_only;
         self
@@ -338,8 +336,8 @@ impl Builder {
     ///
     /// The directory must be given at each opening, also for reading only; both directories are locked. A change of
     /// `levels` moves no tables: existing ones are read where they are, and merges write to the directory that now
-    /// applies. With `levels` 0 merges therefore empty the second directory, completely after [`Db::compact`]; then the
-    /// database opens without it. If the second directory is lost, all tables in it are lost. Checkpoints and backups
+    /// applies. With `levels` 0 merges therefore empty the second directory, completely after [`crate::Db::compact`]; then
+    /// the database opens without it. If the second directory is lost, all tables in it are lost. Checkpoints and backups
     /// are complete databases of one directory each. [`Builder::disk_bytes_max`] limits the sum of both directories.
     ///
     /// # Errors
@@ -359,7 +357,7 @@ impl Builder {
 
     /// What threads do while they wait for the reads of a lookup or a scan. Default: they sleep. With
     /// [`ReadWait::Poll`] each takes a processor, and few threads complete more reads per second (15–30 % more with 8
-    /// threads on a virtual disk). [`Db::set_read_wait`] changes it later.
+    /// threads on a virtual disk). [`crate::Db::set_read_wait`] changes it later.
     #[must_use]
     pub fn read_wait(mut self, wait: ReadWait) -> Self {
         self.settings.read_wait = wait;
@@ -384,13 +382,5 @@ impl Builder {
     pub fn environment(mut self, environment: Environment) -> Self {
         self.environment = Some(environment);
         self
-    }
-
-    /// Opens the database.
-    ///
-    /// Reads the manifest and the log after its last converted position, and checks that all tables exist. The
-    /// directory of a table is read when its keyspace is first used; damage in it is found then.
-    pub fn open(self) -> Result<Db> {
-        Db::open_with(self)
     }
 }

@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use crate::compact::TableSizes;
 use crate::options::{Durability, Settings};
 use crate::table::ITEM_BYTES_MAX;
+use crate::table_sizes::TableSizes;
 
 /// Maximum number of expected items: the plans' models are made for up to as many.
 const EXPECTED_ITEMS_MAX: u64 = 1_000_000_000_000;

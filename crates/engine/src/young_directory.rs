@@ -15,13 +15,11 @@ use std::sync::Arc;
 
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
-use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage, TwoDirectories};
 
-use crate::db::Shared;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{parse_table_file_name, table_file_name};
-use crate::manifest::{DatabaseState, Edit, read_all};
+use crate::file_names::{parse_table_file_name, table_file_name};
+use crate::manifest::{DatabaseState, read_all};
 
 /// The file that says which database the directory belongs to.
 const YOUNG: &str = "YOUNG";
@@ -132,7 +130,7 @@ impl YoungDirectory {
             .context(|| "listing the directory of young levels".to_owned())?;
         let is_ours = |name: &String| {
             is_file_name(name)
-                || name == crate::recovery::LOCK
+                || name == crate::file_names::LOCK
                 || name.starts_with("lost-")
                 || parse_table_file_name(name).is_some()
         };
@@ -210,27 +208,6 @@ impl YoungDirectory {
     pub fn note_tables(&self, state: &mut DatabaseState) {
         let young = state.files().into_iter().filter(|&number| self.has(number));
         state.young_tables = young.collect();
-    }
-}
-
-impl Shared {
-    /// Decides where the table `number`, about to be created for this level, will be stored. The edit, if any, must
-    /// precede the one that adds the table.
-    pub fn place_table(&self, number: u64, level: usize) -> Option<Edit> {
-        let young = self.young.as_ref()?;
-        young.place(number, level).then_some(Edit::YoungTable { file: number })
-    }
-
-    /// Counts a table that was written, if it is in the second directory.
-    pub fn count_if_young(&self, number: u64, bytes: u64) {
-        if self.young.as_ref().is_some_and(|young| young.has(number)) {
-            self.counters.young_bytes_written.fetch_add(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// The directory in which a file of the database is stored.
-    pub fn directory_of(&self, name: &str) -> &Arc<dyn Storage> {
-        self.young.as_ref().map_or(&self.storage, |young| young.directories.holder(name))
     }
 }
 

@@ -7,7 +7,7 @@ use super::frame::{CHECKSUM_BYTES, CHUNK_BYTES};
 
 /// Divides the content of a record into chunks.
 #[derive(Debug)]
-pub(super) struct ChunkEncoder {
+pub(crate) struct ChunkEncoder {
     content_left: u64,
     /// Position in the buffer of the open chunk.
     chunk: Option<usize>,

@@ -1,6 +1,6 @@
 //! [`BlobFile`]: an append-only file of large items.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_base::Corruption;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -9,14 +9,17 @@ use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
 
 use super::chunk_encoder::ChunkEncoder;
 use super::frame::{BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, encode_file_header, file_seed};
-use super::name::file_name;
 use super::reference::Reference;
 use super::tail::Tail;
 use crate::error::{Error, IoContext, Result};
+use crate::file_names::blob_file_name;
 use crate::level::Reclaimer;
 
 /// Bytes of records that gather in memory before they are written, unless memory is short.
 pub(crate) const GATHER_BYTES: usize = 256 << 10;
+
+/// Blob files by number.
+pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
 
 /// A blob file, being written or finished. Shared by the writer and all versions; a file that the manifest no longer
 /// names is removed when its last user drops it.
@@ -25,7 +28,7 @@ pub(crate) const GATHER_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct BlobFile {
     pub number: u64,
-    pub(super) file: Arc<dyn File>,
+    pub(crate) file: Arc<dyn File>,
     seed: u64,
     tail: Mutex<Tail>,
     /// Everything before this that belongs to a finished record is in the file.
@@ -57,7 +60,7 @@ pub(crate) struct BlobFile {
 impl BlobFile {
     /// Creates the file of this number. Its name survives a power cut after a sync of the directory.
     pub fn create(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = file_name(number);
+        let name = blob_file_name(number);
         let file = reclaimer
             .storage()
             .open(&name, OpenMode::Create)
@@ -72,7 +75,7 @@ impl BlobFile {
     /// Opens the file of this number. `sealed_bytes` is its length according to the manifest; `None` for a file that
     /// was being written when the database was last open, whose length the caller determines.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
-        let name = file_name(number);
+        let name = blob_file_name(number);
         let mode = if sealed_bytes.is_some() { OpenMode::Read } else { OpenMode::Write };
         let file = reclaimer.storage().open(&name, mode).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::MissingFile { file: name.clone() },
@@ -390,7 +393,7 @@ impl BlobFile {
 impl Drop for BlobFile {
     fn drop(&mut self) {
         if self.is_obsolete.load(Ordering::Acquire) {
-            self.reclaimer.remove(file_name(self.number));
+            self.reclaimer.remove(blob_file_name(self.number));
         }
     }
 }

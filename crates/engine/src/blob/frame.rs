@@ -17,8 +17,8 @@
 use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
 
-use crate::db::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::error::{Error, Result};
+use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 const MAGIC: [u8; 8] = *b"ALLUVIUM";
 const MAJOR: u16 = 1;

@@ -4,8 +4,8 @@ use alluvium_base::{Corruption, varint};
 use smallvec::SmallVec;
 
 use super::reference::Reference;
-use crate::db::VALUE_BYTES_MAX;
 use crate::item::Item;
+use crate::limits::VALUE_BYTES_MAX;
 
 /// Maximum records of one value.
 pub(crate) const PIECES_MAX: usize = 24;

@@ -8,8 +8,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::file::BlobFiles;
 use super::reference::Reference;
-use super::store::BlobFiles;
 use crate::item::Item;
 use crate::manifest::Edit;
 

@@ -5,16 +5,13 @@
 //! code that moves items treats like any other item. The live bytes of a file are counted when references are added and
 //! removed ([`live`]); files with much garbage are emptied by copying the live records ([`collect`]).
 
-mod chunk_encoder;
-pub(crate) mod collect;
+pub(crate) mod chunk_encoder;
 mod file;
 mod file_header;
 pub(crate) mod frame;
-mod held;
 mod large_value;
 mod live;
 mod live_bytes;
-mod name;
 mod reader;
 mod reference;
 mod salvage;
@@ -24,17 +21,13 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod walk;
-mod writer;
 
-pub(crate) use file::{BlobFile, GATHER_BYTES};
+pub(crate) use file::{BlobFile, BlobFiles, GATHER_BYTES};
 pub(crate) use frame::RecordHeader;
-pub(crate) use held::HeldRecords;
 pub(crate) use large_value::{LargeValue, PIECES_MAX, Pieces, TAIL_BYTES_MAX};
 pub(crate) use live::{ReferenceCounts, VersionBlobs};
-pub(crate) use name::{file_name as blob_file_name, parse_file_name as parse_blob_file_name};
 pub(crate) use reader::RecordReader;
 pub(crate) use reference::Reference;
-pub(crate) use store::{BlobFiles, Blobs};
+pub(crate) use store::Blobs;
 pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in};
 pub(crate) use walk::walk;
-pub(crate) use writer::{PIECE_BYTES, PendingRecord, RecordWriter};

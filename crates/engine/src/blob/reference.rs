@@ -4,8 +4,8 @@ use alluvium_base::varint;
 
 use super::frame::{BLOCK_BYTES, RECORD_HEADER_BYTES, body_bytes};
 use super::large_value::{LargeValue, Pieces};
-use crate::db::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 use crate::item::Item;
+use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 
 /// No blob file reaches this offset. It keeps sums of offsets and lengths from overflowing.
 const OFFSET_MAX: u64 = 1 << 56;

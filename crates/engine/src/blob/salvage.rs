@@ -6,14 +6,14 @@ use alluvium_io::OpenMode;
 
 use super::file::BlobFile;
 use super::frame::{FILE_HEADER_BYTES, RECORD_HEADER_BYTES, RecordHeader, is_newer};
-use super::name::file_name;
 use crate::error::{IoContext, Result};
+use crate::file_names::blob_file_name;
 use crate::level::Reclaimer;
 
 impl BlobFile {
     /// Opens a file for reading, and trusts only checksums, not its header or any length.
     pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = file_name(number);
+        let name = blob_file_name(number);
         let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
         let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
         let _ = file.header_checked.set(());

@@ -1,29 +1,17 @@
 //! [`Blobs`]: all blob files, and the one being written.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
-use super::file::BlobFile;
+use super::file::{BlobFile, BlobFiles};
 use super::live::ReferenceCounts;
 use super::reference::Reference;
-use crate::db::Shared;
-use crate::error::{Error, IoContext, Result};
+use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::manifest::Edit;
-use crate::planted_race::PlantedRace;
-
-/// Blob files by number.
-pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
-
-/// A file ends with the record that brings it to this share of all live bytes, so that emptying a file takes little
-/// space.
-const FILE_SHARE: u64 = 64;
-/// Minimum size at which a file ends, regardless of the share.
-const FILE_BYTES_MIN: u64 = 8 << 20;
 
 /// All blob files of a database.
 ///
@@ -31,18 +19,18 @@ const FILE_BYTES_MIN: u64 = 8 << 20;
 /// is taken alone. No shard of a log store is locked while any of them is taken.
 #[derive(Debug, Default)]
 pub(crate) struct Blobs {
-    files: ArcSwap<BlobFiles>,
+    pub(crate) files: ArcSwap<BlobFiles>,
     /// The file to which records are appended; `None` until the first large item of this opening.
-    current: Mutex<Option<Arc<BlobFile>>>,
+    pub(crate) current: Mutex<Option<Arc<BlobFile>>>,
     /// Files of this opening that are not sealed, including the current one.
-    unsealed: Mutex<Vec<Arc<BlobFile>>>,
+    pub(crate) unsealed: Mutex<Vec<Arc<BlobFile>>>,
     /// Held by the thread that makes files durable, so that no other one mistakes a sync in progress for a finished
     /// one.
-    syncing: Mutex<()>,
+    pub(crate) syncing: Mutex<()>,
     /// Held while the set of files changes and until all versions have the change.
     changing: Mutex<()>,
     /// Bytes written to files that no longer exist.
-    bytes_written_before: AtomicU64,
+    pub(crate) bytes_written_before: AtomicU64,
     /// Reads on behalf of users.
     pub reads: AtomicU64,
     /// Bytes of records that were copied so that their files could be emptied.
@@ -69,7 +57,7 @@ impl Blobs {
         self.changing.lock().expect("no panic while held")
     }
 
-    fn unsealed(&self) -> Vec<Arc<BlobFile>> {
+    pub(crate) fn unsealed(&self) -> Vec<Arc<BlobFile>> {
         self.unsealed.lock().expect("no panic while held").clone()
     }
 
@@ -149,105 +137,10 @@ impl Blobs {
         }
     }
 
-    /// The file for the next record, with the caller registered as its writer: [`BlobFile::leave`] unregisters it.
-    pub fn enter_current(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
-        let mut current = self.current.lock().expect("no panic while held");
-        if current.as_ref().is_none_or(|file| file.size() >= self.file_bytes(shared)) {
-            *current = Some(self.create(shared).map_err(|error| shared.note_failure(error))?);
-        }
-        let file = current.as_ref().expect("created above");
-        file.enter();
-        Ok(file.clone())
-    }
-
-    /// Size at which a file ends.
-    pub fn file_bytes(&self, shared: &Shared) -> u64 {
-        let live: u64 = self.files.load().values().map(|file| file.live_estimate()).sum();
-        let max = shared.settings.blob_file_bytes_max;
-        (live / FILE_SHARE).clamp(FILE_BYTES_MIN.min(max), max)
-    }
-
-    /// Creates a file. Nothing refers to it before its name is durable and the manifest and all versions contain it.
-    fn create(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
-        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let file = BlobFile::create(&shared.reclaimer, number)?;
-        let named = shared
-            .storage
-            .sync_directory()
-            .context(|| "syncing the database directory".to_owned())
-            .and_then(|()| shared.append_edits(&[Edit::AddBlob { file: number }]));
-        if let Err(error) = named {
-            // After a failed append only an opening can tell whether the manifest names it.
-            if !shared.manifest.lock().expect("no panic while held").is_broken() {
-                file.set_obsolete();
-            }
-            return Err(shared.note_failure(error));
-        }
-        self.unsealed.lock().expect("no panic while held").push(file.clone());
-        self.change_files(shared, |files| {
-            files.insert(number, file.clone());
-        });
-        Ok(file)
-    }
-
-    fn change_files(&self, shared: &Shared, change: impl FnOnce(&mut BlobFiles)) {
-        let _only_one =
-            (!shared.planted_bugs.has(PlantedRace::BlobFilesWithoutLock)).then(|| self.hold_files());
-        let mut files = BlobFiles::clone(&self.files.load());
-        change(&mut files);
-        let files = Arc::new(files);
-        self.files.store(files.clone());
-        for keyspace in shared.all_keyspaces() {
-            keyspace.update_version(|version| {
-                let blobs = version.blobs.with_files(&files);
-                crate::level::Version { blobs, ..version.clone() }
-            });
-        }
-    }
-
     /// Ends the current file, so that it can be sealed and emptied. With `number` only if it is that file.
     pub fn end_current(&self, number: Option<u64>) {
         let mut current = self.current.lock().expect("no panic while held");
         current.take_if(|file| number.is_none_or(|number| file.number == number));
-    }
-
-    /// Seals the files to which no more records are appended: from then on replay trusts them. Returns whether there
-    /// were any.
-    pub fn seal_ended(&self, shared: &Shared) -> Result<bool> {
-        let has_writers = |file: &BlobFile| {
-            file.has_writers() && !shared.planted_bugs.has(PlantedRace::CollectBesideWriters)
-        };
-        let ended: Vec<_> = {
-            // Held until all files were checked. A file that is being created is not yet the current one and has no
-            // writers yet, but will have.
-            let held = self.current.lock().expect("no panic while held");
-            let current = held.as_ref().map(|file| file.number);
-            let is_ended = |file: &BlobFile| Some(file.number) != current && !has_writers(file);
-            self.unsealed().into_iter().filter(|file| is_ended(file)).collect()
-        };
-        for file in &ended {
-            {
-                let _turn = self.syncing.lock().expect("no panic while held");
-                file.sync()?;
-            }
-            shared.append_edits(&[Edit::SealBlob { file: file.number, bytes: file.size() }])?;
-            file.seal();
-            self.unsealed.lock().expect("no panic while held").retain(|kept| kept.number != file.number);
-        }
-        Ok(!ended.is_empty())
-    }
-
-    /// Removes a sealed file to which nothing reachable refers, as soon as no version uses it.
-    pub fn drop_file(&self, shared: &Shared, file: &BlobFile) -> Result<()> {
-        // The items that replaced those of the file must be as durable as they were.
-        shared.log.commit_all()?;
-        shared.append_edits(&[Edit::DropBlob { file: file.number }])?;
-        self.change_files(shared, |files| {
-            files.remove(&file.number);
-        });
-        self.bytes_written_before.fetch_add(file.bytes_written(), Ordering::Relaxed);
-        file.set_obsolete();
-        Ok(())
     }
 
     /// Bytes of memory of records that are not written yet.
@@ -264,6 +157,6 @@ impl Blobs {
 
     /// The error for a missing file of this number.
     pub fn missing(number: u64) -> Error {
-        Error::MissingFile { file: super::name::file_name(number) }
+        Error::MissingFile { file: crate::file_names::blob_file_name(number) }
     }
 }

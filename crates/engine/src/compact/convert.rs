@@ -17,7 +17,7 @@ use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bit
 use super::repeats::repeats_of;
 use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
-use crate::db::{KeyspaceShared, Shared};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::{Error, IoContext, Result};
 use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
@@ -59,7 +59,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     if !filled.is_empty() {
         shared.blobs.sync()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let name = crate::level::table_file_name(number);
+        let name = crate::file_names::table_file_name(number);
         unplaced = Some(UnplacedTable::new(shared, number));
         edits.extend(shared.place_table(number, 0));
         let options = shared.output_of_conversions();

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
 use alluvium_model::policy::{self, Shape, YoungestBounds, mean_runs, runs_full};
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
@@ -10,18 +9,8 @@ use super::level_due::{Order, next_of, of_levels};
 use super::level_table::level_spec;
 use super::old_values::{OldValues, collects};
 use super::repeats::ends_garbage;
-use super::standing::{DuePlace, Standing};
-use crate::db::{KeyspaceShared, Shared};
-use crate::level::{MergeUnit, Version};
-
-/// A unit or container: a part of a level that is merged together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Place {
-    /// A unit of the youngest level.
-    Unit(MergeUnit),
-    /// The container over this range in the level of this number.
-    Container { level: usize, range: HashRange },
-}
+use crate::core::{DuePlace, KeyspaceShared, Shared, Standing};
+use crate::level::{MergeUnit, Place, Version};
 
 /// The unit or container most in need of merging, and how far its keyspace exceeds its bound: above 1 it is due.
 #[derive(Debug)]

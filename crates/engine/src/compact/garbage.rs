@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use alluvium_base::HashRange;
 
-use super::due::{Due, Place};
+use super::due::Due;
 use super::flow::Flow;
 use super::merge::merge;
 use super::merge_part::write_parts;
-use super::young::YoungItems;
-use crate::db::{KeyspaceShared, Shared};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{Container, MergeUnit, PlacedTable, Version};
+use crate::level::{Container, MergeUnit, Place, PlacedTable, Version};
+use crate::merge::YoungItems;
 
 /// Share of garbage from which on a unit or container is rewritten.
 const GARBAGE_SHARE: f64 = 0.25;

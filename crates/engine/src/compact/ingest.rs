@@ -17,11 +17,11 @@ use super::mass::Mass;
 use super::merge_part::{AddItems, write_in_pieces, write_parts};
 use super::spill::Spill;
 use super::spilled::Spilled;
-use super::young::{AGE_MAX, YoungItems};
-use crate::db::{KeyspaceShared, Shared, UpdateBarrier};
+use crate::core::{KeyspaceShared, Shared, UpdateBarrier};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 use crate::level::Version;
+use crate::merge::{AGE_MAX, YoungItems};
 use crate::table::SegmentSpan;
 
 /// Adjacent parts are merged together while they make one table of at most this size, including old items.

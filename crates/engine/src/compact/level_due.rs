@@ -9,11 +9,10 @@
 use alluvium_model::policy::{self, Shape};
 use alluvium_model::{Growth, Plan};
 
-use super::due::Place;
 use super::old_values::{OldValues, collects, of_container};
 use super::repeats::ends_garbage;
-use crate::db::KeyspaceShared;
-use crate::level::{Container, Level, PlacedTable, Version};
+use crate::core::KeyspaceShared;
+use crate::level::{Container, Level, Place, PlacedTable, Version};
 
 /// How a level stands in relation to its bounds.
 #[derive(Clone, Copy, Debug)]

@@ -16,16 +16,16 @@ use alluvium_base::HashRange;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
-use super::due::{Due, Place};
+use super::due::Due;
 use super::flow::Flow;
 use super::mass::Mass;
 use super::merge_part::{MergeCounts, write_parts};
-use super::young::YoungItems;
 use crate::blob::ReferenceCounts;
-use crate::db::{KeyspaceShared, Shared};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{MergeUnit, Run, RunSection, Version};
+use crate::level::{MergeUnit, Place, Run, RunSection, Version};
 use crate::manifest::Edit;
+use crate::merge::YoungItems;
 use crate::planted_race::PlantedRace;
 use crate::table::{READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 

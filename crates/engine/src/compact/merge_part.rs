@@ -7,16 +7,16 @@ use alluvium_io::sync::thread::ScopedJoinHandle;
 
 use super::flow::{Flow, Inputs};
 use super::level_table::{Below, begin_ordered, level_spec};
-use super::merged::{for_each_merged, scan_streams};
 use super::repeats::Samples;
 use super::unplaced_table::UnplacedTable;
-use super::young::{YoungItems, YoungRange};
 use crate::blob::ReferenceCounts;
-use crate::db::{HeldMemory, KeyspaceShared, Moment, Shared};
+use crate::core::{HeldMemory, KeyspaceShared, Moment, Shared};
 use crate::error::{IoContext, Result};
+use crate::file_names::table_file_name;
 use crate::item::{EncodedItem, Item};
-use crate::level::{PlacedTable, TableFile, Version, table_file_name};
+use crate::level::{PlacedTable, TableFile, Version};
 use crate::manifest::Edit;
+use crate::merge::{YoungItems, YoungRange, for_each_merged, scan_streams};
 use crate::table::{
     GROUP_BYTES, Layout, READS_AHEAD_MAX, SectionRange, SectionScanner, SectionSpec, SegmentSpan,
     TableWriter, UnsyncedTable, WRITES_MAX,

@@ -10,13 +10,13 @@ use std::sync::Arc;
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 
 use super::cut::ranges_within;
-use super::due::{Due, Place};
+use super::due::Due;
 use super::garbage::rewrite;
 use super::level_table::level_spec;
 use super::merge::merge;
-use crate::db::{KeyspaceShared, Shared};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{Container, Level, MergeUnit, PlacedTable, RunSection, Version};
+use crate::level::{Container, Level, MergeUnit, Place, PlacedTable, RunSection, Version};
 use crate::manifest::Edit;
 use crate::table::{IndexKind, Layout, Section};
 

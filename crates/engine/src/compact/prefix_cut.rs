@@ -6,9 +6,9 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::flow::Flow;
 use super::merge_part::write_parts;
-use super::young::YoungItems;
-use crate::db::{KeyspaceShared, Shared};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
+use crate::merge::YoungItems;
 
 /// Removes all items of the prefix that are in the levels below the youngest: everything over the hashes of the prefix
 /// is merged into one table without these items, which is usually empty. One record of the manifest makes the change.

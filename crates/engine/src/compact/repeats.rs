@@ -9,7 +9,7 @@ use alluvium_io::sync::atomic::AtomicU64;
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth, Plan};
 
 use super::level_table::level_spec;
-use crate::db::{KeyspaceShared, Shared, find_by, find_in_tables};
+use crate::core::{KeyspaceShared, Shared, find_by, find_in_tables};
 use crate::error::{Error, Result};
 use crate::level::Lookup;
 use crate::log::LogStore;

@@ -9,8 +9,9 @@ use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{AlignedBuffer, OpenMode, Operation, Pipeline, Storage};
 
-use super::spilled::{CHUNK_TRAILER_BYTES, Spilled, file_name};
+use super::spilled::{CHUNK_TRAILER_BYTES, Spilled};
 use crate::error::{IoContext, Result};
+use crate::file_names::spill_file_name;
 
 /// Log2 of the maximum number of parts of a spill.
 const PART_BITS_MAX: u32 = 8;
@@ -71,11 +72,6 @@ pub(crate) struct Spill {
     staged: Vec<usize>,
     pipeline: Box<dyn Pipeline>,
     spare: Vec<AlignedBuffer>,
-}
-
-/// Whether the name is that of a spill's file. After a crash such a file has no owner.
-pub(crate) fn is_spill_file_name(name: &str) -> bool {
-    name.starts_with("spill-")
 }
 
 impl Spill {
@@ -170,7 +166,7 @@ impl Spill {
             self.wait()?.expect("operations are pending")
         };
         let part = &mut self.spilled.parts[number];
-        let name = file_name(self.spilled.number, number);
+        let name = spill_file_name(self.spilled.number, number);
         let file = match &part.file {
             Some(file) => file.clone(),
             None => {

@@ -59,11 +59,6 @@ impl Part {
     }
 }
 
-/// The name of a spill's file.
-pub(super) fn file_name(number: u64, part: usize) -> String {
-    format!("spill-{number:08}-{part:03}")
-}
-
 impl Spilled {
     /// An empty spill for all hashes.
     pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {

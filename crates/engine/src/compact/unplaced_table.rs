@@ -1,7 +1,7 @@
 //! [`UnplacedTable`]: a table file that is removed again unless the manifest names it.
 
-use crate::db::Shared;
-use crate::level::table_file_name;
+use crate::core::Shared;
+use crate::file_names::table_file_name;
 
 /// The number of a table file that no durable record names yet. The file is removed if this is dropped before
 /// [`UnplacedTable::place`], so an abandoned operation leaves nothing.

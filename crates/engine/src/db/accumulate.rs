@@ -4,9 +4,9 @@
 //! later: a get stays one read, and the sum is known at once.
 
 use super::keyspace::Keyspace;
-use super::metadata::Metadata;
 use super::update::Update;
 use crate::error::{Error, Result};
+use crate::metadata::Metadata;
 
 impl Keyspace {
     /// Atomically adds `by` to the number under `key` and returns the sum. An absent key counts as 0.

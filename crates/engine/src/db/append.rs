@@ -8,20 +8,17 @@
 
 use alluvium_io::sync::atomic::Ordering;
 
-use super::VALUE_BYTES_MAX;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, check_key, count_put, note_hidden};
-use super::metadata::Metadata;
 use super::read::View;
-use super::shared::Shared;
 use super::update::{acknowledge_seen, witnessed};
-use super::write::{check_lengths, check_room, write_item};
-use crate::blob::{
-    LargeValue, PIECES_MAX, PendingRecord, Pieces, RecordWriter, Reference, StoredKey, TAIL_BYTES_MAX,
-    is_stand_in,
-};
+use super::write::{check_lengths, check_room};
+use crate::blob::{LargeValue, PIECES_MAX, Pieces, Reference, StoredKey, TAIL_BYTES_MAX, is_stand_in};
+use crate::core::{KeptPieces, PendingRecord, RecordWriter, Shared, write_item};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
+use crate::limits::VALUE_BYTES_MAX;
+use crate::metadata::Metadata;
 
 /// A value with the appended bytes.
 struct Grown {
@@ -204,31 +201,5 @@ impl<'a> Prepared<'a> {
     fn commit(self) {
         self.kept.commit();
         self.record.into_iter().for_each(PendingRecord::commit);
-    }
-}
-
-/// Records to which another item is about to refer. They are counted before it does, so that the count is never too
-/// low.
-#[derive(Debug)]
-pub(crate) struct KeptPieces<'a> {
-    shared: &'a Shared,
-    pieces: Pieces,
-}
-
-impl<'a> KeptPieces<'a> {
-    pub fn remember(shared: &'a Shared, pieces: Pieces) -> Self {
-        pieces.iter().for_each(|piece| shared.blobs.remember(piece));
-        Self { shared, pieces }
-    }
-
-    /// Declares that an item refers to them from now on.
-    pub fn commit(mut self) {
-        self.pieces.clear();
-    }
-}
-
-impl Drop for KeptPieces<'_> {
-    fn drop(&mut self) {
-        self.pieces.iter().for_each(|piece| self.shared.blobs.forget(piece));
     }
 }

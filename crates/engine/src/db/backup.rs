@@ -21,9 +21,10 @@ use serde::Serialize;
 
 use super::check_files::check_files;
 use super::checkpoint::{Checkpoint, CheckpointOptions, Origin, copy};
-use super::copy_target::{CopyTarget, MARKER};
+use super::copy_target::CopyTarget;
 use super::database::Db;
 use crate::error::{Error, IoContext, Result};
+use crate::file_names::COPY_MARKER;
 use crate::manifest::{CURRENT, is_manifest_file_name, read_current};
 
 const PARTIAL: &str = "partial";
@@ -243,7 +244,7 @@ pub fn restore(
     let copying = CopyTarget::take(to.clone(), "restoring")?;
     let to = &*to;
     let mut names = from.list().context(|| format!("listing directory {}", path.display()))?;
-    names.retain(|name| name != LOCK && name != CURRENT && name != MARKER);
+    names.retain(|name| name != LOCK && name != CURRENT && name != COPY_MARKER);
     let mut done = 0;
     for name in &names {
         copy(&from, to, name).context(|| format!("copying {name}"))?;
@@ -289,10 +290,10 @@ fn describe(number: u64, path: PathBuf) -> Result<Backup> {
     let (mut tables, mut bytes) = (0, 0);
     for file in state.files() {
         tables += 1;
-        bytes += length(&storage, &crate::level::table_file_name(file))?;
+        bytes += length(&storage, &crate::file_names::table_file_name(file))?;
     }
     for &file in state.blobs.keys() {
-        bytes += length(&storage, &crate::blob::blob_file_name(file))?;
+        bytes += length(&storage, &crate::file_names::blob_file_name(file))?;
     }
     let blob_files = state.blobs.len() as u64;
     let taken_at_ms = state.origin.map_or(0, |(_, taken_at_ms)| taken_at_ms);

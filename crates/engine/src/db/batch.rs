@@ -6,14 +6,15 @@ use alluvium_base::KeyHash;
 
 use super::close::Handle;
 use super::condition::Precondition;
-use super::keyspace::{Keyspace, KeyspaceShared};
+use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
-use super::metadata::Metadata;
-use super::write::{Witness, blob_bytes, check_item};
+use super::write::{blob_bytes, check_item};
+use crate::core::{KeyspaceShared, Witness};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
 use crate::log::{Position, record};
+use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
 
 /// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use alluvium_model::Plan;
 
 use super::database::Db;
-use super::keyspace::{Keyspace, KeyspaceShared};
-use super::order::check_plan;
-use super::shared::Shared;
+use super::keyspace::Keyspace;
 use crate::compact::{is_moving, pressure_of};
+use crate::core::{KeyspaceShared, Shared, check_plan};
 use crate::error::Result;
 use crate::manifest::{Edit, PlanSource, PlanState};
 use crate::options::PlanChoice;

@@ -9,13 +9,12 @@ use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 use super::check_files::check_files;
 use super::copy_target::CopyTarget;
 use super::database::Db;
-use super::keyspace::KeyspaceShared;
-use super::shared::Shared;
 use super::snapshot::Snapshot;
-use crate::blob::blob_file_name;
 use crate::compact::convert;
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
-use crate::level::{Container, Level, PlacedTable, Run, Version, table_file_name};
+use crate::file_names::{blob_file_name, table_file_name};
+use crate::level::{Container, Level, PlacedTable, Run, Version};
 use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
 use crate::table::TRAILER_BYTES;
 

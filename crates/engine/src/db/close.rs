@@ -3,8 +3,8 @@
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::{Arc, Mutex};
 
-use super::shared::Shared;
 use crate::compact::convert_oldest;
+use crate::core::Shared;
 use crate::error::{Error, Result};
 use crate::failure::{FailureClass, class_of};
 use crate::manifest::Edit;

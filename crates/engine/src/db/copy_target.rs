@@ -7,14 +7,9 @@ use std::sync::Arc;
 
 use alluvium_io::{OpenMode, Storage};
 
-use crate::blob::parse_blob_file_name;
 use crate::error::{Error, IoContext, Result};
-use crate::level::parse_table_file_name;
+use crate::file_names::{COPY_MARKER, LOCK, parse_blob_file_name, parse_table_file_name};
 use crate::manifest::{CURRENT, CURRENT_NEW, is_manifest_file_name};
-use crate::recovery::LOCK;
-
-/// The file that says that the copy is not complete. A directory with it but without `CURRENT` is not a database.
-pub(crate) const MARKER: &str = "PARTIAL-COPY";
 
 /// A directory that becomes a database by [`CopyTarget::finish`], and is cleared if that is not called.
 #[derive(Debug)]
@@ -30,7 +25,8 @@ impl CopyTarget {
     /// [`Error::NotADatabase`] if it contains anything else; `what` says for what it must be empty.
     pub fn take(storage: Arc<dyn Storage>, what: &str) -> Result<Self> {
         let names = list(&*storage)?;
-        let is_left = names.iter().any(|name| name == MARKER) && !names.iter().any(|name| name == CURRENT);
+        let is_left =
+            names.iter().any(|name| name == COPY_MARKER) && !names.iter().any(|name| name == CURRENT);
         let in_the_way = names.iter().find(|name| !(is_left && is_of_copy(name)));
         if let Some(name) = in_the_way {
             let reason = format!("{what} needs an empty directory, and this one holds {name}");
@@ -40,8 +36,8 @@ impl CopyTarget {
         if is_left {
             target.clear()?;
         }
-        let context = || format!("creating {MARKER}");
-        target.storage.open(MARKER, OpenMode::Create).context(context)?.sync().context(context)?;
+        let context = || format!("creating {COPY_MARKER}");
+        target.storage.open(COPY_MARKER, OpenMode::Create).context(context)?.sync().context(context)?;
         target.storage.sync_directory().context(context)?;
         Ok(target)
     }
@@ -49,17 +45,17 @@ impl CopyTarget {
     /// Declares the copy complete: it has its `CURRENT`, durably.
     pub fn finish(mut self) -> Result<()> {
         self.is_finished = true;
-        self.storage.remove(MARKER).context(|| format!("removing {MARKER}"))?;
+        self.storage.remove(COPY_MARKER).context(|| format!("removing {COPY_MARKER}"))?;
         self.storage.sync_directory().context(|| "syncing the copy's directory".to_owned())
     }
 
     /// Removes what an attempt wrote, the marker last.
     fn clear(&self) -> Result<()> {
         let mut names = list(&*self.storage)?;
-        names.retain(|name| is_of_copy(name) && name != MARKER);
+        names.retain(|name| is_of_copy(name) && name != COPY_MARKER);
         // Starts with `CURRENT`: without it, the other files are not a database.
         names.sort_by_key(|name| name != CURRENT);
-        for name in names.iter().map(String::as_str).chain([MARKER]) {
+        for name in names.iter().map(String::as_str).chain([COPY_MARKER]) {
             self.storage.remove(name).context(|| format!("removing {name}"))?;
         }
         self.storage.sync_directory().context(|| "syncing the copy's directory".to_owned())
@@ -80,7 +76,7 @@ fn list(storage: &dyn Storage) -> Result<Vec<String>> {
 }
 
 fn is_of_copy(name: &str) -> bool {
-    name == MARKER
+    name == COPY_MARKER
         || name == CURRENT
         || name == CURRENT_NEW
         || name == LOCK

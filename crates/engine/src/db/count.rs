@@ -4,45 +4,16 @@
 //! in the order of their hashes, and the newest of each key is counted (decision 0045). A result is kept until
 //! something changes.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use super::keyspace::Keyspace;
-use super::metadata::Moment;
 use super::scan::Iter;
+use crate::core::{Counted, Moment, Tally};
 use crate::error::Result;
-use crate::item::Item;
-use crate::level::Version;
-use crate::log::Position;
 use crate::log::store::Shard;
 
 /// Number of items of a semi-sorted keyspace between two calls of `go_on`.
 const STEPS: u64 = 4096;
-
-/// A count that is valid as long as nothing is written, no table changes and nothing expires.
-#[derive(Debug)]
-pub(crate) struct Counted {
-    /// The end of the log before the items were visited.
-    log_end: Position,
-    version: Weak<Version>,
-    tally: Tally,
-}
-
-/// The result of counting so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Tally {
-    items: u64,
-    /// The earliest expiry of the counted items.
-    first_expiry_ms: Option<u64>,
-}
-
-impl Tally {
-    fn add(&mut self, item: &Item<'_>) {
-        self.items += 1;
-        if let Some(expiry) = item.expires_at_ms {
-            self.first_expiry_ms = Some(self.first_expiry_ms.map_or(expiry, |first| first.min(expiry)));
-        }
-    }
-}
 
 impl Keyspace {
     /// Number of items, exactly, at one moment during the call: each key once, without items that were removed,

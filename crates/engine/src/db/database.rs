@@ -8,17 +8,20 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 use super::batch::Batch;
 use super::close::Handle;
 use super::flush::flush;
-use super::keyspace::{Keyspace, KeyspaceShared, new_log_store};
-use super::order::{KeyspaceOptions, check_plan, complete_hasher};
-use super::reserve::Reserve;
-use super::shared::{Shared, first_version};
-use crate::compact::{Scheduler, is_busy, run_all_undue, run_one};
+use super::keyspace::Keyspace;
+use crate::compact::start_threads;
+use crate::core::{
+    KeyspaceShared, Shared, check_plan, complete_hasher, first_version, is_busy, new_log_store,
+    run_all_undue, run_one,
+};
 use crate::error::{Error, IoContext, Result};
 use crate::failure::lacks_space;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
 use crate::options::{Builder, Environment, Settings};
+use crate::order::KeyspaceOptions;
 use crate::recovery;
+use crate::reserve::Reserve;
 use crate::young_directory::YoungDirectory;
 
 /// An open database. Cheap to clone; all clones are the same database, which closes when the last of them and of its
@@ -28,6 +31,16 @@ use crate::young_directory::YoungDirectory;
 #[derive(Debug, Clone)]
 pub struct Db {
     handle: Arc<Handle>,
+}
+
+impl Builder {
+    /// Opens the database.
+    ///
+    /// Reads the manifest and the log after its last converted position, and checks that all tables exist. The
+    /// directory of a table is read when its keyspace is first used; damage in it is found then.
+    pub fn open(self) -> Result<Db> {
+        Db::open_with(self)
+    }
 }
 
 impl Db {
@@ -119,7 +132,7 @@ impl Db {
             shared.excuse_backlogs();
         }
         if background {
-            Scheduler::start(&shared);
+            start_threads(&shared);
         } else if !read_only {
             // Fails on a disk without room; the reserve is taken later.
             let _ = shared.reserve.take();

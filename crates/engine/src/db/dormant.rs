@@ -9,9 +9,8 @@ use std::sync::Arc;
 
 use alluvium_io::sync::atomic::Ordering;
 
-use super::keyspace::{KeyspaceShared, new_log_store};
-use super::shared::Shared;
 use crate::compact::pressure_of;
+use crate::core::{KeyspaceShared, Shared, new_log_store};
 use crate::error::Result;
 use crate::level::Version;
 use crate::recovery;

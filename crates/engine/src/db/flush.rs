@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use super::keyspace::KeyspaceShared;
-use super::shared::Shared;
 use crate::compact::{convert, merge, pick_of};
+use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
 
 /// Moves everything written to a keyspace so far into its last level.

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::metadata::Metadata;
 use super::read::{View, retry_when_moved};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
+use crate::metadata::Metadata;
 
 /// A key and its value.
 pub type KeyValue = (Vec<u8>, Vec<u8>);

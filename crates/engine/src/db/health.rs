@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::database::Db;
-use super::failures::Retry;
+use crate::core::Retry;
 use crate::error::Result;
 use crate::log::Refusal;
 

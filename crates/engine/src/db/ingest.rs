@@ -6,12 +6,13 @@ use alluvium_io::sync::atomic::Ordering;
 use super::flush::settle_older;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, is_inline, note_hidden};
-use super::metadata::Metadata;
-use super::write::{check_item, check_room, write_item};
-use crate::blob::{HeldRecords, Reference};
+use super::write::{check_item, check_room};
+use crate::blob::Reference;
 use crate::compact::{Spill, ingest, write_spilled};
+use crate::core::{HeldRecords, write_item};
 use crate::error::Result;
 use crate::item::Item;
+use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
 use crate::table::Loan;
 

@@ -1,8 +1,6 @@
 //! [`IteratorShare`]: the memory that an iterator may use under a memory limit.
 
-use super::memory_budget::MemoryBudget;
-use super::operation_memory::IteratorMemory;
-use super::shared::Shared;
+use crate::core::{IteratorMemory, MemoryBudget, Shared};
 use crate::error::Result;
 use crate::level::{Level, Version};
 use crate::table::{HeldRoom, PAGE_BYTES, READS_AHEAD_MAX};

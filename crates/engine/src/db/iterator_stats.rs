@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::keyspace::KeyspaceShared;
-use super::shared::Shared;
 use super::snapshot_stats::{Held, Present};
+use crate::core::{KeyspaceShared, Shared};
 
 /// What iterators ([`crate::Keyspace::iter`], [`crate::Keyspace::scan_prefix`], [`crate::Keyspace::prefixes`] and those
 /// of snapshots) keep in memory and on disk although neither the database itself nor snapshots need it any more. It is
@@ -39,7 +38,7 @@ impl IteratorStats {
             iterators += pins.len();
             let oldest = pins.iter().map(|pin| pin.since_ms).min();
             since_ms = since_ms.into_iter().chain(oldest).min();
-            let snapshots = keyspace.pinned_versions();
+            let snapshots = keyspace.pinned.in_use();
             let snapshots = snapshots.iter().map(|pinned| pinned.load());
             let present = Present::of([keyspace.version.load_full()].into_iter().chain(snapshots));
             pins.iter().for_each(|pin| held.add(&pin.version(), &present, shared));

@@ -7,29 +7,22 @@ use std::sync::Arc;
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_io::sync::atomic::Ordering;
 
-use super::keyspace::{Keyspace, KeyspaceShared};
-use super::metadata::Metadata;
+use super::keyspace::Keyspace;
 use super::pieces::PieceReader;
-use super::read::{View, find};
-use super::shared::Shared;
-use super::write::{check_lengths, write_item};
-use super::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::blob::{
-    Blobs, INLINE_KEY_BYTES_MAX, LargeValue, PendingRecord, RecordReader, RecordWriter, Reference, StoredKey,
-    is_stand_in,
-};
+use super::read::View;
+use super::write::check_lengths;
+use crate::blob::{Blobs, INLINE_KEY_BYTES_MAX, LargeValue, RecordReader, Reference, StoredKey, is_stand_in};
+use crate::core::{KeyspaceShared, LOOKUP_BYTES_MIN, PendingRecord, RecordWriter, Shared, find, write_item};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
+use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+use crate::metadata::Metadata;
 use crate::table::HeldRoom;
 
 /// Number of bytes of a stream that are moved at a time.
 const PIECE_BYTES: usize = 64 << 10;
 /// Number of chunks in the buffer of a [`ValueReader`].
 const READER_CHUNKS: u64 = 4;
-/// Minimum bytes of a large item whose write looks up what it replaces. This costs a page read, but collection then
-/// knows of the garbage long before a merge finds it. Also the mean of live blob bytes per item from which on all
-/// writes of a keyspace do so.
-const LOOKUP_BYTES_MIN: u64 = 16 << 10;
 
 /// An item in the form stored in the log and tables. A large one is stored in a blob file; its record is garbage unless
 /// [`StoredItem::commit`] is called after the log refers to it.
@@ -201,18 +194,6 @@ fn large_content_len(item: &Item<'_>) -> Option<u64> {
     large.map(|large| large.content_len())
 }
 
-impl KeyspaceShared {
-    /// Decides, after a change of the tables, whether writes look up what they replace.
-    pub(super) fn weigh_lookups(&self, version: &crate::level::Version) {
-        let live = version.blobs.live_bytes();
-        let is_worth = live > 0 && {
-            let items = version.level_items() + version.run_items();
-            live / items.max(1) >= LOOKUP_BYTES_MIN
-        };
-        self.hides_large.store(is_worth, Ordering::Relaxed);
-    }
-}
-
 impl View<'_> {
     /// The value of an item of `key`, wherever it is stored.
     #[inline]
@@ -310,7 +291,7 @@ pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Resu
     if found == key {
         return Ok(());
     }
-    let file = crate::blob::blob_file_name(reference.file);
+    let file = crate::file_names::blob_file_name(reference.file);
     let expected = format!("the key of {} bytes that the item is stored under", key.len());
     let found = format!("another one of {} bytes", found.len());
     Err(Corruption::new(file, reference.body, expected, found).into())

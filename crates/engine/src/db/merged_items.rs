@@ -5,12 +5,11 @@ use std::sync::Arc;
 use alluvium_base::{HashRange, KeyHash};
 
 use super::logged_items::LoggedItems;
-use super::memory_budget::MemoryBudget;
-use super::shared::Shared;
-use crate::compact::{Ascending, PullMerge, YoungCursor, YoungItems, scan_streams};
+use crate::core::{MemoryBudget, Shared};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
 use crate::level::{Run, Version};
+use crate::merge::{Ascending, PullMerge, YoungCursor, YoungItems, scan_streams};
 use crate::table::{Layout, Section, SectionRange, SectionScanner};
 
 /// The newest items of all keys whose hashes are in a range, tombstones included. The offsets of the log's items are

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::keyspace::KeyspaceShared;
 use crate::compact::left_to_move;
+use crate::core::KeyspaceShared;
 
 /// How far the data of a keyspace have followed a change of its plan ([`crate::Db::change_plan`]).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]

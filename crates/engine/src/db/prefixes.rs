@@ -7,12 +7,11 @@ use std::sync::Arc;
 
 use alluvium_base::HashRange;
 
-use super::keyspace::{Keyspace, KeyspaceShared};
+use super::keyspace::Keyspace;
 use super::merged_items::streams;
-use super::pin::Pin;
 use super::scan::Iter;
-use super::shared::Shared;
 use super::snapshot::KeyspaceSnapshot;
+use crate::core::{KeyspaceShared, Pin, Shared};
 use crate::error::{Error, Result};
 use crate::level::Version;
 use crate::log::LogStore;

@@ -7,18 +7,16 @@ use alluvium_base::{HashRange, KeyHash};
 
 use super::found_item::{FoundItem, KeyValue};
 use super::iterator_share::{IteratorShare, read_room};
-use super::keyspace::{Keyspace, KeyspaceShared};
-use super::memory_budget::MemoryBudget;
+use super::keyspace::Keyspace;
 use super::merged_items::MergedItems;
-use super::metadata::{Metadata, Moment};
-use super::pin::Pin;
 use super::read::View;
-use super::shared::Shared;
 use crate::blob::{LargeValue, Reference};
-use crate::compact::{YoungItems, for_each_merged, scan_streams};
+use crate::core::{KeyspaceShared, MemoryBudget, Moment, Pin, Shared};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::{Level, MergeUnit, Version, shard_range};
+use crate::merge::{YoungItems, for_each_merged, scan_streams};
+use crate::metadata::Metadata;
 use crate::table::SectionScanner;
 
 /// All items of a keyspace in the order of their key hashes.

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash};
 
-use super::keyspace::KeyspaceShared;
 use super::merged_items::{MergedItems, is_scattered};
-use super::scan_piece::Piece;
 use super::scan_place::{ScanOrder, first_place, first_suffix, group, hashes_of_group};
-use super::shared::Shared;
-use crate::compact::YoungItems;
+use crate::core::{KeyspaceShared, Piece, Shared};
 use crate::error::Result;
 use crate::level::{Version, shard_range};
+use crate::merge::YoungItems;
 use crate::table::{PAGE_BYTES, Section, SectionScanner};
 
 /// Number of items beyond those requested that a group may have and still be collected as a whole.

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use super::found_item::{FoundItem, KeyValue};
 use super::keyspace::Keyspace;
-use super::metadata::Moment;
 use super::read::View;
 use super::scan_gather::Gather;
-use super::scan_piece::{self, Piece};
+use crate::core::{KeyspaceState, Moment, Piece};
 use crate::error::Result;
 use crate::level::Version;
 
@@ -71,7 +70,7 @@ impl Keyspace {
         let (shared, keyspace) = (self.database(), &*self.shared);
         let cache = &shared.scan_cache;
         let version = keyspace.version.load_full();
-        let now = scan_piece::Moment::of(&version);
+        let now = KeyspaceState::of(&version);
         if let Some(piece) = cache.piece(keyspace.id, from, &now) {
             return Ok((version, piece));
         }

@@ -3,56 +3,21 @@
 //! A snapshot is a set of versions, which are immutable once the log in them is frozen. Its cost is that freeze. The
 //! rest of the store is not affected, except that files exist until the last version that names them is dropped.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_io::sync::{ArcSwap, thread};
+use alluvium_io::sync::thread;
 
 use super::close::Handle;
 use super::database::Db;
-use super::keyspace::KeyspaceShared;
-use super::metadata::{Metadata, Moment};
 use super::read::View;
 use super::scan::Iter;
-use super::shared::{Shared, lock_shards, versions};
+use crate::core::{KeyspaceShared, Moment, PinnedVersion, Shared, lock_shards, versions};
 use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
+use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
-
-/// The version that a snapshot reads. It changes in one way only: a frozen log segment is replaced by the run to which
-/// it was converted, so that snapshots do not keep log in memory for long.
-#[derive(Debug)]
-pub(crate) struct PinnedVersion(ArcSwap<Version>);
-
-impl PinnedVersion {
-    pub fn load(&self) -> Arc<Version> {
-        self.0.load_full()
-    }
-
-    /// Replaces the version by one with the same items. The keyspace's publish lock is held, so there is one caller at
-    /// a time.
-    pub fn replace(&self, change: impl FnOnce(&Version) -> Version) {
-        let next = change(&self.0.load());
-        self.0.store(Arc::new(next));
-    }
-}
-
-impl KeyspaceShared {
-    /// Registers a version for [`KeyspaceShared::pinned_versions`].
-    pub(super) fn register(&self, version: Version) -> Arc<PinnedVersion> {
-        let pinned = Arc::new(PinnedVersion(ArcSwap::from_pointee(version)));
-        let mut snapshots = self.snapshots.lock().expect("no panic while held");
-        snapshots.retain(|snapshot: &Weak<PinnedVersion>| snapshot.strong_count() > 0);
-        snapshots.push(Arc::downgrade(&pinned));
-        pinned
-    }
-
-    /// The versions of all snapshots.
-    pub(super) fn pinned_versions(&self) -> Vec<Arc<PinnedVersion>> {
-        self.snapshots.lock().expect("no panic while held").iter().filter_map(Weak::upgrade).collect()
-    }
-}
 
 impl Shared {
     /// Keeps all keyspaces' versions of one moment: everything written before is frozen.
@@ -205,7 +170,7 @@ impl KeyspaceSnapshot {
         read(View {
             shared: &self.handle.shared,
             keyspace: &self.keyspace,
-            version: &self.version.0.load(),
+            version: &self.version.load(),
             moment: Moment::At(self.taken_at_ms),
         })
     }

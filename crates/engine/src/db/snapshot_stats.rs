@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use super::keyspace::KeyspaceShared;
-use super::shared::Shared;
+use crate::core::{KeyspaceShared, Shared};
 use crate::level::Version;
 use crate::log::LogStore;
 
@@ -29,7 +28,7 @@ impl SnapshotStats {
         let mut held = Held::default();
         let mut snapshots = 0;
         for keyspace in keyspaces {
-            let pinned = keyspace.pinned_versions();
+            let pinned = keyspace.pinned.in_use();
             snapshots = snapshots.max(pinned.len());
             if !pinned.is_empty() {
                 let present = Present::of([keyspace.version.load_full()]);

@@ -6,13 +6,10 @@ use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
 use super::database::Db;
-use super::failures::FailureStats;
 use super::iterator_stats::IteratorStats;
-use super::memory_limit::MemoryLimitStats;
 use super::plan_change_stats::PlanChangeStats;
-use super::replan::PlanDecision;
-use super::shared::Shared;
 use super::snapshot_stats::SnapshotStats;
+use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, Shared};
 use crate::level::PlacedTable;
 use crate::table::Section;
 use crate::young_directory::YoungDirectory;

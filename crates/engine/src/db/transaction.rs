@@ -11,10 +11,10 @@ use super::batch::{Batch, Guard};
 use super::close::Handle;
 use super::database::Db;
 use super::keyspace::Keyspace;
-use super::metadata::Metadata;
 use super::update::witnessed;
 use crate::blob::StoredKey;
 use crate::error::Result;
+use crate::metadata::Metadata;
 
 /// Number of attempts of [`Db::transaction`] after which it yields to other threads before each retry.
 const PATIENT_ATTEMPTS: u32 = 8;

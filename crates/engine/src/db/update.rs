@@ -6,16 +6,16 @@
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::Ordering;
 
-use super::keyspace::{Keyspace, KeyspaceShared};
+use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
-use super::metadata::{Metadata, Moment};
 use super::read::{View, retry_when_moved};
-use super::shared::Shared;
-use super::write::{Witness, check_item, check_room, write_item};
+use super::write::{check_item, check_room};
 use crate::blob::StoredKey;
+use crate::core::{KeyspaceShared, Moment, Shared, Witness, write_item};
 use crate::error::Result;
 use crate::item::Item;
 use crate::log::Position;
+use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
 
 /// What [`Keyspace::update`] does with the key.

@@ -4,6 +4,7 @@ mod container;
 mod levels;
 mod lookup;
 mod open_tables;
+mod place;
 mod placed_table;
 mod reclaimer;
 mod run;
@@ -13,10 +14,9 @@ mod version;
 pub(crate) use container::{Container, pushed, relevelled, replaced};
 pub(crate) use levels::Level;
 pub(crate) use lookup::Lookup;
+pub(crate) use place::Place;
 pub(crate) use placed_table::PlacedTable;
 pub(crate) use reclaimer::Reclaimer;
 pub(crate) use run::{MergeUnit, Run, RunSection, shard_range};
-pub(crate) use table_file::{
-    TableFile, file_name as table_file_name, parse_file_name as parse_table_file_name,
-};
+pub(crate) use table_file::TableFile;
 pub(crate) use version::Version;

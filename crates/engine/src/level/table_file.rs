@@ -7,6 +7,7 @@ use alluvium_io::{OpenMode, Storage};
 
 use super::reclaimer::{Job, Reclaimer};
 use crate::error::{Error, Result};
+use crate::file_names::table_file_name;
 use crate::table::{Section, SectionEntry, StoredDirectory, Table};
 
 /// An open table file, shared by the versions of all keyspaces. An obsolete one is removed when the last version drops
@@ -23,7 +24,7 @@ pub(crate) struct TableFile {
 impl TableFile {
     /// The file of this number, opened once for all its users. Opening reads its directory, not its items.
     pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = file_name(number);
+        let name = table_file_name(number);
         reclaimer.open_tables().get_or_open(number, || {
             let memory = reclaimer.index_memory();
             let (table, directory) =
@@ -99,7 +100,7 @@ impl TableFile {
             return Ok(());
         }
         // Opened only for the hole: a file that is open for writing keeps its descriptors.
-        let file = self.storage().open(&file_name(self.number), OpenMode::Write)?;
+        let file = self.storage().open(&table_file_name(self.number), OpenMode::Write)?;
         if file.link_count()? > 1 {
             // A checkpoint may still need what this database no longer needs.
             return Ok(());
@@ -117,17 +118,7 @@ impl Drop for TableFile {
     fn drop(&mut self) {
         self.reclaimer.open_tables().forget(self.number);
         if self.obsolete.load(Ordering::Acquire) {
-            self.reclaimer.submit(Job::Remove { name: file_name(self.number) });
+            self.reclaimer.submit(Job::Remove { name: table_file_name(self.number) });
         }
     }
-}
-
-/// The name of table file `number`.
-pub(crate) fn file_name(number: u64) -> String {
-    format!("table-{number:08}")
-}
-
-/// The number in a table file's name; `None` for other names.
-pub(crate) fn parse_file_name(name: &str) -> Option<u64> {
-    name.strip_prefix("table-")?.parse().ok()
 }

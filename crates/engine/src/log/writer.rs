@@ -15,10 +15,10 @@ use super::group_commit::GroupCommit;
 use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
-use crate::db::Reserve;
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
 use crate::options::PlantedBugs;
+use crate::reserve::Reserve;
 
 /// Content is written behind once this much has accumulated.
 const WRITE_BEHIND_BYTES: u64 = 1 << 20;

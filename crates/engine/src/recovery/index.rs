@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::replay::Replayed;
-use crate::db::new_log_store;
+use crate::core::new_log_store;
 use crate::error::Result;
 use crate::item::Item;
-use crate::log::record::{self, Parsed, Record};
+use crate::log::record::{Parsed, Record};
 use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment::BLOCK;
-use crate::log::{LogStore, Segment};
+use crate::log::{LogStore, Segment, record};
 use crate::manifest::DatabaseState;
 
 /// Indexes the items of a segment's records for all keyspaces to which they still belong.
@@ -77,7 +77,7 @@ impl Indexed<'_> {
         let store = self.stores.entry(keyspace).or_insert_with(|| {
             // As many shards as the newest run has: the best guess at the size of the keyspace.
             let bits = owner.runs.last().map_or(0, |run| run.shard_bits);
-            let items = crate::db::items_for_shard_bits(&owner.plan.plan, bits);
+            let items = crate::core::items_for_shard_bits(&owner.plan.plan, bits);
             new_log_store(&owner.plan.plan, owner.hasher, self.segment.clone(), items, 0, u64::MAX)
         });
         let hash = owner.hasher.hash(item.key);

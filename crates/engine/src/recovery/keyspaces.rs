@@ -7,9 +7,10 @@ use std::sync::Arc;
 use super::replay::Replayed;
 use crate::blob::{Blobs, VersionBlobs};
 use crate::compact::run_of;
-use crate::db::{KeyspaceShared, check_plan, new_log_store};
+use crate::core::{KeyspaceShared, check_plan, new_log_store};
 use crate::error::Result;
-use crate::level::{Container, Level, PlacedTable, Reclaimer, Run, TableFile, Version, table_file_name};
+use crate::file_names::table_file_name;
+use crate::level::{Container, Level, PlacedTable, Reclaimer, Run, TableFile, Version};
 use crate::log::{Log, LogStore};
 use crate::manifest::{KeyspaceState, PlacedTableState};
 

@@ -16,26 +16,28 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use alluvium_io::sync::{Mutex, OnceLock, RwLock};
 use alluvium_io::{ClosableStorage, DirectoryLock, Storage};
 
-use crate::blob::{BlobFiles, Blobs, parse_blob_file_name};
-use crate::compact::{RateLimit, Scheduler, Throttle, is_spill_file_name};
-use crate::db::{
-    COPY_MARKER, Counters, DiskQuota, Failures, MemoryControl, Reserve, ScanCache, Shared, complete_hasher,
-    is_reserve_file_name,
+use crate::blob::{BlobFiles, Blobs};
+use crate::core::{
+    Counters, DiskQuota, Failures, MemoryControl, RateLimit, ScanCache, Scheduler, Shared, Throttle,
+    complete_hasher,
 };
-use crate::device;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{Reclaimer, parse_table_file_name, table_file_name};
-use crate::log::Log;
-use crate::log::segment::{self, Recycler};
+use crate::file_names::{
+    COPY_MARKER, LOCK, RESERVE, is_spill_file_name, parse_blob_file_name, parse_table_file_name,
+    table_file_name,
+};
+use crate::level::Reclaimer;
+use crate::log::segment::Recycler;
 use crate::log::writer::LogOptions;
+use crate::log::{Log, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Environment, Settings};
-use crate::young_directory::{self, YoungDirectory};
+use crate::reserve::Reserve;
+use crate::young_directory::YoungDirectory;
+use crate::{device, young_directory};
 pub(crate) use keyspaces::open_tables;
 use replay::{Replayed, replay};
 use replay_damaged::replay_damaged;
-
-pub(crate) const LOCK: &str = "LOCK";
 
 /// Opens or creates the database in the environment's storage.
 ///
@@ -140,6 +142,7 @@ pub(crate) fn open(
         damage: replayed.damage,
         recycler,
         scheduler: Scheduler::default(),
+        jobs: crate::compact::JOBS,
         throttle: Throttle::new(budget.segment_bytes),
         merge_rate,
         disk_quota,
@@ -216,7 +219,7 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
             || is_manifest_file_name(name)
             || device::is_file_name(name)
             || young_directory::is_file_name(name)
-            || is_reserve_file_name(name)
+            || name == RESERVE
     };
     let foreign = names.iter().find(|name| !is_ours(name));
     if let Some(name) = foreign {

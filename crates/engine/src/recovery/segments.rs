@@ -7,10 +7,10 @@ use alluvium_base::Corruption;
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use crate::error::{Error, IoContext, Result};
-use crate::log::Position;
 use crate::log::identity::Identities;
 use crate::log::salvage::proven_durable;
-use crate::log::segment::{self, BLOCK, Recycler};
+use crate::log::segment::{BLOCK, Recycler};
+use crate::log::{Position, segment};
 use crate::manifest::{DatabaseState, read_all};
 
 /// A log file with a segment that may be part of the log.

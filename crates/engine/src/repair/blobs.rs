@@ -9,9 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Repair;
 use super::report::ManifestRepair;
 use super::tables::claims_of;
-use crate::blob::{Reference, blob_file_name, parse_blob_file_name};
+use crate::blob::Reference;
 use crate::error::{IoContext, Result};
-use crate::level::table_file_name;
+use crate::file_names::{blob_file_name, parse_blob_file_name, table_file_name};
 use crate::manifest::DatabaseState;
 use crate::table::Table;
 

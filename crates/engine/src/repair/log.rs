@@ -15,15 +15,15 @@ use super::rewrite::RunItems;
 use super::structure::{Structure, unnamed};
 use super::{Repair, has_keyspace};
 use crate::blob::Reference;
-use crate::compact::YoungItems;
 use crate::error::{IoContext, Result};
 use crate::item::{EncodedItem, Item};
-use crate::log::Position;
 use crate::log::identity::Identities;
 use crate::log::record::Record;
 use crate::log::salvage::{Piece, Pieces, proven_durable};
-use crate::log::segment::{self, BLOCK};
+use crate::log::segment::BLOCK;
+use crate::log::{Position, segment};
 use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
+use crate::merge::YoungItems;
 use crate::table::SegmentSpan;
 
 /// Maximum number of segments before one that count as missing: the numbers come from damaged files.

@@ -33,10 +33,9 @@ use alluvium_base::PrefixFunction;
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
-use crate::blob::parse_blob_file_name;
-use crate::db::complete_hasher;
+use crate::core::complete_hasher;
 use crate::error::{Error, IoContext, Result};
-use crate::level::parse_table_file_name;
+use crate::file_names::{parse_blob_file_name, parse_table_file_name};
 use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
 use crate::options::Environment;

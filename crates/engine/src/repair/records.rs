@@ -13,14 +13,13 @@ use alluvium_io::Storage;
 
 use super::Repair;
 use super::report::ManifestRepair;
-use crate::blob::{
-    BlobFile, GATHER_BYTES, LargeValue, RecordHeader, RecordReader, Reference, blob_file_name, walk,
-};
-use crate::compact::YoungItems;
+use crate::blob::{BlobFile, GATHER_BYTES, LargeValue, RecordHeader, RecordReader, Reference, walk};
 use crate::error::Result;
+use crate::file_names::blob_file_name;
 use crate::item::{Item, ItemKind};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
+use crate::merge::YoungItems;
 
 /// The outcome for an item.
 pub(super) enum Settled {

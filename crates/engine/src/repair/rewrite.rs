@@ -8,11 +8,13 @@ use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};
 
 use super::Repair;
-use crate::compact::{Below, YoungItems, begin_ordered, level_spec, tag_bits};
+use crate::compact::{Below, begin_ordered, level_spec, tag_bits};
 use crate::error::Result;
+use crate::file_names::table_file_name;
 use crate::item::EncodedItem;
-use crate::level::{shard_range, table_file_name};
+use crate::level::shard_range;
 use crate::manifest::PlanState;
+use crate::merge::YoungItems;
 use crate::table::{SectionSpec, SegmentSpan, TableWriter};
 
 /// Fill of a filter's table: below its capacity, so that few tables have to be made twice.

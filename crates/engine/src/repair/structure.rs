@@ -8,10 +8,9 @@ use alluvium_model::Plan;
 use super::Repair;
 use super::placing::{place_in_gaps, place_runs, place_sorted, plan_with_levels};
 use super::report::ManifestRepair;
-use crate::blob::parse_blob_file_name;
-use crate::db::check_plan;
+use crate::core::check_plan;
 use crate::error::{Error, IoContext, Result};
-use crate::level::{parse_table_file_name, table_file_name};
+use crate::file_names::{parse_blob_file_name, parse_table_file_name, table_file_name};
 use crate::manifest::{
     CURRENT, Current, DatabaseState, Edit, KeyspaceState, PlanSource, PlanState, RunState, Scraps,
     manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,

@@ -7,11 +7,12 @@ use alluvium_base::HashRange;
 
 use super::Repair;
 use super::rewrite::RunItems;
-use crate::compact::YoungItems;
 use crate::error::Result;
+use crate::file_names::table_file_name;
 use crate::item::EncodedItem;
-use crate::level::{Container, table_file_name};
+use crate::level::Container;
 use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
+use crate::merge::YoungItems;
 use crate::table::{
     Error as TableError, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
     is_of_other_version, salvage_file,

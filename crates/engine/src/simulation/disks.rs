@@ -82,7 +82,7 @@ impl Disks {
     /// A checksum of the names and the bytes of all files except the lock, which names the process.
     pub fn checksum(&self) -> u64 {
         let files = self.all().flat_map(|storage| storage.contents());
-        let files = files.filter(|(name, _)| name != crate::recovery::LOCK);
+        let files = files.filter(|(name, _)| name != crate::file_names::LOCK);
         files.fold(0, |sum, (name, bytes)| checksum64(&bytes, checksum64(name.as_bytes(), sum)))
     }
 

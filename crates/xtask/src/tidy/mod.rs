@@ -3,6 +3,7 @@
 //! Each rule is a function from files to findings; this file collects the files and prints the findings. The rules look
 //! only at files that git tracks or would track.
 
+mod circles;
 mod documents;
 mod manifests;
 mod ratchet;
@@ -21,6 +22,9 @@ pub struct Options {
     /// Record the present lengths of long files in the ratchet instead of failing on them
     #[arg(long)]
     pub bless: bool,
+    /// Print each crate's files, lines and largest circle of imports, instead of checking
+    #[arg(long)]
+    pub rooms: bool,
 }
 
 /// A file of the repository.
@@ -64,6 +68,9 @@ pub fn run(options: &Options) -> Result<(), String> {
     if options.bless {
         return ratchet::bless(&files);
     }
+    if options.rooms {
+        return print_rooms(&files);
+    }
     let mut findings = Vec::new();
     findings.extend(ratchet::check(&files));
     for file in &files {
@@ -85,6 +92,17 @@ pub fn run(options: &Options) -> Result<(), String> {
         }
         count => Err(format!("{count} findings")),
     }
+}
+
+fn print_rooms(files: &[TidyFile]) -> Result<(), String> {
+    let rooms = circles::rooms(files).map_err(|finding| format!("{}: {}", finding.path, finding.message))?;
+    println!("{:10} {:>6} {:>7} {:>15}", "crate", "files", "lines", "largest circle");
+    for room in &rooms {
+        println!("{:10} {:>6} {:>7} {:>15}", room.name, room.files, room.lines, room.circle.len());
+    }
+    let (files, lines) = rooms.iter().fold((0, 0), |sum, room| (sum.0 + room.files, sum.1 + room.lines));
+    println!("{:10} {files:>6} {lines:>7}", "all");
+    Ok(())
 }
 
 /// Maximum size of a file, so that the repository's history stays small.

@@ -1,0 +1,111 @@
+//! The limit of disk space: writes are refused before it is exceeded, and background work keeps what it needs to
+//! finish.
+
+use alluvium_io::OpenMode;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+
+use super::shared::Shared;
+use crate::error::{Error, Result};
+use crate::level::Version;
+
+/// Number of tables that a merge writes before it removes those that they replace.
+const TABLES_IN_FLIGHT: u64 = 2;
+/// Maximum space that the log prepares in advance.
+const PREPARED_BYTES_MAX: u64 = 4 << 20;
+
+/// The limit, and the usage when it was last measured.
+#[derive(Debug, Default)]
+pub(crate) struct DiskQuota {
+    /// 0 means no limit.
+    pub bytes_max: AtomicU64,
+    used: AtomicU64,
+    /// Bytes, at that time, of the largest stack of tables that is freed only when a merge of all of it is done.
+    pile: AtomicU64,
+    /// Bytes written to blob files up to that time.
+    blob_bytes_written: AtomicU64,
+}
+
+impl DiskQuota {
+    pub fn new(bytes_max: Option<u64>) -> Self {
+        Self { bytes_max: AtomicU64::new(bytes_max.unwrap_or(0)), ..Self::default() }
+    }
+}
+
+impl Shared {
+    /// Refuses to add to the log if the limit would be exceeded, including what the log's conversion and a merge need.
+    #[inline]
+    pub fn check_room(&self) -> Result<()> {
+        self.check_room_for(0)
+    }
+
+    /// Like [`Shared::check_room`], before `bytes` bytes are added to a blob file.
+    #[inline]
+    pub fn check_room_for(&self, bytes: u64) -> Result<()> {
+        match self.disk_quota.bytes_max.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            max => self.check_room_within(max, bytes),
+        }
+    }
+
+    #[cold]
+    fn check_room_within(&self, max: u64, more: u64) -> Result<()> {
+        if self.disk_needed() + more <= max {
+            return Ok(());
+        }
+        // Space may have been freed since the last measurement.
+        self.measure_disk();
+        match self.disk_needed() + more {
+            used if used <= max => Ok(()),
+            used => Err(Error::DiskQuota { used, max }),
+        }
+    }
+
+    /// The space that the database takes, plus what it needs until its log is converted and merged.
+    fn disk_needed(&self) -> u64 {
+        let used = self.disk_quota.used.load(Ordering::Relaxed);
+        let active = self.log.active_segment().published();
+        let frozen: u64 =
+            self.frozen.lock().expect("no panic while held").iter().map(|segment| segment.published()).sum();
+        let prepared = PREPARED_BYTES_MAX.min(self.log.active_segment().capacity());
+        let pile = self.disk_quota.pile.load(Ordering::Relaxed);
+        let table = self.settings.table_sizes.of_merge(used as f64) as u64;
+        let measured = self.disk_quota.blob_bytes_written.load(Ordering::Relaxed);
+        let blobs = self.blobs.bytes_written().saturating_sub(measured) + self.blobs.memory_bytes();
+        // The live records of a blob file are rewritten before its space is freed.
+        let emptied = self.blobs.files().values().map(|file| file.live_estimate()).max().unwrap_or(0);
+        // The log itself grows, and becomes runs while it is still there. Merges leave space to it.
+        let left_to_log = self.reserve.bytes();
+        used + left_to_log
+            + active
+            + prepared
+            + (active + frozen)
+            + TABLES_IN_FLIGHT * table
+            + pile
+            + blobs
+            + emptied
+    }
+
+    /// Measures the space that the database takes, if there is a limit: one call per file.
+    pub fn measure_disk(&self) {
+        if self.disk_quota.bytes_max.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let blob_bytes_written = self.blobs.bytes_written();
+        let Ok(names) = self.storage.list() else { return };
+        let bytes = |name: &String| self.storage.open(name, OpenMode::Read)?.allocated_bytes();
+        // A file that is gone by now takes no space.
+        let used = names.iter().map(|name| bytes(name).unwrap_or(0)).sum();
+        self.disk_quota.used.store(used, Ordering::Relaxed);
+        let versions = self.all_keyspaces().into_iter().map(|keyspace| keyspace.version.load_full());
+        let piles = versions.map(|version| largest_pile(&version));
+        self.disk_quota.pile.store(piles.max().unwrap_or(0), Ordering::Relaxed);
+        self.disk_quota.blob_bytes_written.store(blob_bytes_written, Ordering::Relaxed);
+    }
+}
+
+/// Bytes of the largest container with several tables, which stay until all of it is merged.
+fn largest_pile(version: &Version) -> u64 {
+    let containers = version.levels.iter().flat_map(|level| level.containers());
+    let piles = containers.filter(|container| container.tables.len() > 1);
+    piles.map(|container| container.bytes() as u64).max().unwrap_or(0)
+}

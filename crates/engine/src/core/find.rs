@@ -1,0 +1,72 @@
+//! Finds the newest item of a key: log stores first, then runs, then the levels below.
+
+use alluvium_base::KeyHash;
+use alluvium_io::AlignedBuffer;
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+
+use crate::error::{IoContext, Result};
+use crate::item::Item;
+use crate::level::{Lookup, Version};
+use crate::table::PAGE_BYTES;
+
+/// The newest item of a key in the log.
+#[inline]
+pub(crate) fn find_in_log<'v>(version: &'v Version, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'v>>> {
+    for store in &version.log_stores {
+        if let Some(item) = store.get(hash, key)? {
+            return Ok(Some(item));
+        }
+    }
+    Ok(None)
+}
+
+/// Calls `found` with the newest item of `key`, which is in its stored form, tombstones included; or with `None`. Adds
+/// the number of pages that it reads to `reads`.
+pub(crate) fn find<R>(
+    version: &Version,
+    reads: &AtomicU64,
+    hash: KeyHash,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    match find_in_log(version, hash, key)? {
+        Some(item) => Ok(found(Some(&item))),
+        None => find_in_tables(version, reads, hash, key, found),
+    }
+}
+
+/// Like [`find`], without the log.
+pub(crate) fn find_in_tables<R>(
+    version: &Version,
+    reads: &AtomicU64,
+    hash: KeyHash,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    find_by(Lookup::new(version, hash), reads, key, found)
+}
+
+/// Like [`find_in_tables`], in the tables that `lookup` visits.
+pub(crate) fn find_by<R>(
+    mut lookup: Lookup<'_>,
+    reads: &AtomicU64,
+    key: &[u8],
+    found: impl FnOnce(Option<&Item<'_>>) -> R,
+) -> Result<R> {
+    let mut buffer = None;
+    while let Some((section, read)) = lookup.next_read()? {
+        let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
+        buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
+        if !section.copy_kept(read.page, buffer) {
+            reads.fetch_add(1, Ordering::Relaxed);
+            section
+                .file()
+                .read_at(buffer, section.page_offset(read.page))
+                .context(|| format!("reading table {}", section.file().name()))?;
+        }
+        if let Some(item) = lookup.search(section, read, buffer, key)? {
+            return Ok(found(Some(&item)));
+        }
+    }
+    Ok(found(None))
+}

@@ -1,0 +1,242 @@
+//! [`Keyspace`]: a named set of items.
+
+use std::sync::Arc;
+
+use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_io::sync::ArcSwap;
+use alluvium_io::sync::Mutex;
+use alluvium_io::sync::atomic::{AtomicBool, Ordering};
+use alluvium_model::Plan;
+
+use super::counted::Counted;
+use super::pin::Pins;
+use super::pinned_version::{PinnedVersion, PinnedVersions};
+use super::update_barriers::UpdateBarriers;
+use super::{InheritedPressure, LatestStanding};
+use crate::error::{Error, Result};
+use crate::level::Version;
+use crate::log::{LogStore, Segment};
+use crate::manifest::PlanState;
+
+/// The state that all handles of a keyspace share.
+#[derive(Debug)]
+pub(crate) struct KeyspaceShared {
+    pub id: u32,
+    pub name: String,
+    pub hasher: KeyHasher,
+    pub version: ArcSwap<Version>,
+    /// Held while a new version is derived from the last.
+    publish: Mutex<()>,
+    /// Held by read-modify-writes of this crate, one stripe per key hash, so that they do not interfere. Never held
+    /// while code of users runs, which may update other keys.
+    pub update_stripes: Box<[Mutex<()>]>,
+    /// Ranges with changes in progress that bypass the log.
+    pub update_barriers: UpdateBarriers,
+    /// The last exact count.
+    pub counted: Mutex<Option<Counted>>,
+    /// Versions in use by iterators.
+    pub pins: Pins,
+    /// Whether every write looks up the item that it replaces, because the mean item has many bytes in blob files.
+    pub hides_large: AtomicBool,
+    pub standing: LatestStanding,
+    /// The backlog since a change of plan for which writers are not slowed.
+    pub inherited_pressure: InheritedPressure,
+    /// Versions in use by snapshots.
+    pub pinned: PinnedVersions,
+    /// Set before the active log store closes for good.
+    dropped: AtomicBool,
+    /// Whether the tables are not open yet; see [`super::dormant`].
+    pub(crate) dormant: AtomicBool,
+    /// Held while the tables are opened.
+    pub(crate) waking: Mutex<()>,
+    closed: AtomicBool,
+    /// Whether the keyspace was dropped or closed. Readers check this first.
+    is_gone: AtomicBool,
+}
+
+/// Minimum bytes of a large item whose write looks up what it replaces. This costs a page read, but collection then
+/// knows of the garbage long before a merge finds it. Also the mean of live blob bytes per item from which on all
+/// writes of a keyspace do so.
+pub(crate) const LOOKUP_BYTES_MIN: u64 = 16 << 10;
+
+const UPDATE_STRIPES: usize = 64;
+impl KeyspaceShared {
+    pub fn new(id: u32, name: String, hasher: KeyHasher, version: Version) -> Self {
+        Self {
+            id,
+            name,
+            hasher,
+            version: ArcSwap::from_pointee(version),
+            publish: Mutex::new(()),
+            update_stripes: (0..UPDATE_STRIPES).map(|_| Mutex::new(())).collect(),
+            update_barriers: UpdateBarriers::default(),
+            counted: Mutex::default(),
+            pins: Pins::default(),
+            hides_large: AtomicBool::new(false),
+            standing: LatestStanding::default(),
+            inherited_pressure: InheritedPressure::default(),
+            pinned: PinnedVersions::default(),
+            dropped: AtomicBool::new(false),
+            dormant: AtomicBool::new(false),
+            waking: Mutex::new(()),
+            closed: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
+        }
+    }
+
+    /// The lock that serializes updates of a key.
+    pub fn update_stripe(&self, hash: KeyHash) -> &Mutex<()> {
+        &self.update_stripes[hash.low() as usize % self.update_stripes.len()]
+    }
+
+    /// Refuses operations that begin after the keyspace was dropped or its database closed.
+    #[inline]
+    pub fn check_present(&self) -> Result<()> {
+        if self.is_gone.load(Ordering::Acquire) { self.tell_gone() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn tell_gone(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::Closed);
+        }
+        match self.dropped.load(Ordering::Acquire) {
+            true => Err(Error::KeyspaceDropped { name: self.name.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Makes every handle refuse its work: the keyspace was dropped.
+    pub fn set_dropped(&self) {
+        self.dropped.store(true, Ordering::Release);
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    /// Makes every handle refuse its work: the database was closed.
+    pub fn set_closed(&self) {
+        self.closed.store(true, Ordering::Release);
+        self.is_gone.store(true, Ordering::Release);
+    }
+
+    /// The plan for which new tables are made.
+    pub fn plan_state(&self) -> Arc<PlanState> {
+        self.version.load().plan.clone()
+    }
+
+    /// Replaces the version by the result of `change`.
+    pub fn update_version(&self, change: impl Fn(&Version) -> Version) {
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let next = change(&self.version.load());
+        self.weigh_lookups(&next);
+        self.version.store(Arc::new(next));
+    }
+
+    /// Decides, after a change of the tables, whether writes look up what they replace.
+    fn weigh_lookups(&self, version: &Version) {
+        let live = version.blobs.live_bytes();
+        let is_worth = live > 0 && {
+            let items = version.level_items() + version.run_items();
+            live / items.max(1) >= LOOKUP_BYTES_MIN
+        };
+        self.hides_large.store(is_worth, Ordering::Relaxed);
+    }
+
+    /// Calls `body` while no thread writes to the keyspace.
+    pub fn without_writers<R>(&self, body: impl FnOnce() -> R) -> R {
+        loop {
+            let version = self.version.load_full();
+            let store = version.active();
+            let _no_writers: Vec<_> = store.shards().iter().map(|shard| shard.lock()).collect();
+            // A closed store has a successor, which takes writes.
+            if !store.is_closed() || self.check_present().is_err() {
+                return body();
+            }
+        }
+    }
+
+    /// Replaces the version, and those in use by snapshots, by versions with the same items.
+    pub fn update_all_versions(&self, change: impl Fn(&Version) -> Version) {
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let next = change(&self.version.load());
+        self.weigh_lookups(&next);
+        self.version.store(Arc::new(next));
+        for pinned in self.pinned.in_use() {
+            pinned.replace(&change);
+        }
+    }
+
+    /// Keeps the current version, without its active log store, for a snapshot. The caller ensures that the active
+    /// store has no items that belong to the snapshot.
+    pub fn pin_frozen(&self) -> Arc<PinnedVersion> {
+        // Takes the lock, so that no conversion happens between the loading of the version and its registration.
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let mut version = Version::clone(&self.version.load());
+        version.log_stores.remove(0);
+        self.pinned.register(version)
+    }
+
+    /// The log store over a frozen segment.
+    pub fn frozen_store(&self, segment: &Segment) -> Option<Arc<LogStore>> {
+        let version = self.version.load();
+        version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
+    }
+
+    /// An empty log store over `segment`, with as many shards as the items present, or those expected, require, and
+    /// room for at most `entries_max` items in all.
+    pub fn next_log_store(
+        &self,
+        version: &Version,
+        segment: Arc<Segment>,
+        expected_items: u64,
+        entries_max: u64,
+    ) -> LogStore {
+        let hint = version.log_stores.first().map_or(0, |store| {
+            let per_shard = store.shard_len_max();
+            per_shard + per_shard / 16
+        });
+        let present = version.level_items() + version.young_items();
+        let plan = &version.plan.plan;
+        let items = plan.items_sharded(present, expected_items);
+        new_log_store(plan, self.hasher, segment, items, hint, entries_max)
+    }
+
+    /// Number of leading hash bits by which the store's items are split into sections of the run that it becomes. 0 in
+    /// a semi-sorted keyspace: a part could have all items or none, and sorted runs are merged while they are read, so
+    /// their size does not matter.
+    pub fn run_shard_bits(&self, store: &LogStore) -> u32 {
+        if self.hasher.is_semi_sorted() { 0 } else { store.shard_bits() }
+    }
+
+    /// How full the fullest shard of the active log store is, 0 to 1.
+    pub fn fill(&self) -> f64 {
+        let version = self.version.load();
+        let store = version.active();
+        store.shard_len_max() as f64 / store.entries_max() as f64
+    }
+}
+
+/// Minimum entries of a shard under a bound of all entries.
+const SHARD_ENTRIES_MIN: u64 = 64;
+
+/// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all.
+pub(crate) fn new_log_store(
+    plan: &Plan,
+    hasher: KeyHasher,
+    segment: Arc<Segment>,
+    items: u64,
+    entries_hint: usize,
+    entries_max: u64,
+) -> LogStore {
+    let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
+    let shards = sharding.shards(items);
+    // The list of prefixes takes more memory than the index, and twice as much for a moment.
+    let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
+    let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
+    LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
+}
+
+/// A number of items for which [`new_log_store`] makes 2^`bits` shards.
+pub(crate) fn items_for_shard_bits(plan: &Plan, bits: u32) -> u64 {
+    let Plan::Levels { sharding, .. } = plan else { return 0 };
+    sharding.items_for_shards(1 << bits)
+}

@@ -1,0 +1,68 @@
+//! The state of an open database and what all its parts share: keyspaces with their versions, limits of memory and
+//! space, failures, the kinds of background work. Background work and the public API are built on it.
+
+mod blob_files;
+mod counted;
+mod counters;
+mod disk_quota;
+mod failures;
+mod find;
+mod held_records;
+mod inherited;
+mod job;
+mod kept_pieces;
+mod keyspace;
+mod keyspace_checks;
+mod memory_budget;
+mod memory_limit;
+mod moment;
+mod operation_memory;
+mod pin;
+mod pinned_version;
+mod plan_decision;
+mod rate_limit;
+mod record_writer;
+mod scan_cache;
+mod scan_piece;
+mod scheduler;
+mod shared;
+mod standing;
+mod throttle;
+mod update_barriers;
+mod witness;
+mod write_item;
+mod young_tables;
+
+pub use failures::FailureStats;
+pub use memory_budget::resident_bytes_beyond_limit;
+pub use memory_limit::MemoryLimitStats;
+pub use plan_decision::PlanDecision;
+
+pub(crate) use counted::{Counted, Tally};
+pub(crate) use counters::Counters;
+pub(crate) use disk_quota::DiskQuota;
+pub(crate) use failures::{Failures, Retry, pause_after};
+pub(crate) use find::{find, find_by, find_in_log, find_in_tables};
+pub(crate) use held_records::HeldRecords;
+pub(crate) use inherited::InheritedPressure;
+pub(crate) use job::{Job, JobThread, is_busy, run_all_undue, run_one};
+pub(crate) use kept_pieces::KeptPieces;
+pub(crate) use keyspace::{KeyspaceShared, LOOKUP_BYTES_MIN, items_for_shard_bits, new_log_store};
+pub(crate) use keyspace_checks::{check_plan, complete_hasher};
+pub(crate) use memory_budget::MemoryBudget;
+pub(crate) use memory_limit::{HeldMemory, MemoryControl};
+pub(crate) use moment::Moment;
+pub(crate) use operation_memory::IteratorMemory;
+pub(crate) use pin::Pin;
+pub(crate) use pinned_version::PinnedVersion;
+pub(crate) use rate_limit::RateLimit;
+pub(crate) use record_writer::{PIECE_BYTES, PendingRecord, RecordWriter};
+pub(crate) use scan_cache::ScanCache;
+pub(crate) use scan_piece::{KeyspaceState, Piece};
+pub(crate) use scheduler::Scheduler;
+pub(crate) use shared::{Shared, first_version, lock_shards, versions};
+pub(crate) use standing::{DuePlace, LatestStanding, Standing};
+pub(crate) use throttle::Throttle;
+pub(crate) use update_barriers::UpdateBarrier;
+pub(crate) use witness::Witness;
+pub(crate) use write_item::write_item;

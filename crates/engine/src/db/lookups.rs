@@ -1,0 +1,183 @@
+//! [`Lookups`]: many lookups whose reads are in flight together, for `multi_get` and `get_each`. A single
+//! one is driven by [`crate::core::find`].
+
+use std::collections::VecDeque;
+
+use alluvium_io::sync::atomic::Ordering;
+use alluvium_io::{AlignedBuffer, Completed};
+
+use super::read::View;
+use crate::blob::StoredKey;
+use crate::core::find_in_log;
+use crate::error::{IoContext, Result};
+use crate::item::Item;
+use crate::level::Lookup;
+use crate::table::{PAGE_BYTES, PageRead, Section};
+
+/// How the pages of many lookups are read.
+pub(super) trait PageReads<'v> {
+    /// Maximum number of reads that are submitted and not yet returned. As many further lookups are prepared.
+    fn in_flight_max(&self) -> usize;
+
+    /// Number of reads submitted and not yet returned.
+    fn pending(&self) -> usize;
+
+    /// Takes a read of the whole buffer at `offset` of the section's file.
+    fn submit(&mut self, section: &'v Section, offset: u64, buffer: AlignedBuffer, token: u64);
+
+    /// Starts the reads that are held back.
+    fn start(&mut self);
+
+    /// Returns a read that is done by now.
+    fn poll(&mut self) -> Option<Completed>;
+
+    /// Returns the next read that is done; waits until there is one. `None` if none is pending.
+    fn wait(&mut self) -> Option<Completed>;
+}
+
+/// Lookups and their buffers. See the module.
+#[derive(Debug)]
+pub(super) struct Lookups<R> {
+    reads: R,
+    /// Buffers not used by any read.
+    buffers: Vec<AlignedBuffer>,
+    /// Finished reads whose pages have not been searched yet.
+    done: Vec<Completed>,
+}
+
+/// A lookup that waits for a page.
+struct Flight<'v, K> {
+    key: K,
+    lookup: Lookup<'v>,
+    section: &'v Section,
+    read: PageRead,
+}
+
+/// The lookups by the tokens of their reads.
+struct Flights<'v, K> {
+    flying: Vec<Option<Flight<'v, K>>>,
+    free: Vec<usize>,
+}
+
+impl<R> Lookups<R> {
+    pub fn new(reads: R) -> Self {
+        Self { reads, buffers: Vec::new(), done: Vec::new() }
+    }
+
+    /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
+    pub fn find_each<'v, K: AsRef<[u8]>>(
+        &mut self,
+        view: &View<'v>,
+        mut keys: impl Iterator<Item = K>,
+        mut visit: impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
+    ) -> Result<()>
+    where
+        R: PageReads<'v>,
+    {
+        let mut flights: Flights<'_, K> = Flights { flying: Vec::new(), free: Vec::new() };
+        let in_flight_max = self.reads.in_flight_max();
+        let mut ready = VecDeque::new();
+        loop {
+            // The device comes first: finished reads make room for prepared ones before either is processed. All of
+            // them are started with one system call, since on virtual machines each start stops the processor for as
+            // long as some reads take. Reads that finish meanwhile wait for the next round: if starting reads always
+            // had priority over finished pages, these would accumulate as long as there are keys.
+            while let Some(done) = self.reads.poll() {
+                self.done.push(done);
+            }
+            let room = in_flight_max - self.reads.pending();
+            for flight in ready.drain(..room.min(ready.len())) {
+                self.submit(view, flight, &mut flights);
+            }
+            self.reads.start();
+            let mut idle = self.done.is_empty();
+            for Completed { token, mut buffer, result } in self.done.drain(..) {
+                let Flight { key, mut lookup, section, read } = flights.take(token);
+                result.context(|| format!("reading table {}", section.file().name()))?;
+                let stored_key = StoredKey::of(key.as_ref());
+                if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
+                    visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
+                } else if let Some((section, read)) = lookup.next_read()? {
+                    ready.push_back(Flight { key, lookup, section, read });
+                } else {
+                    visit(key, None)?;
+                }
+                self.buffers.push(buffer);
+            }
+            while ready.len() < in_flight_max
+                && let Some(flight) = view.first_read(&mut keys, &mut visit)?
+            {
+                ready.push_back(flight);
+                idle = false;
+            }
+            if idle {
+                match self.reads.wait() {
+                    Some(done) => self.done.push(done),
+                    None => return Ok(()),
+                }
+            }
+        }
+    }
+
+    fn submit<'v, K>(&mut self, view: &View<'v>, flight: Flight<'v, K>, flights: &mut Flights<'v, K>)
+    where
+        R: PageReads<'v>,
+    {
+        let mut buffer = self.buffers.pop().unwrap_or_default();
+        buffer.resize_unspecified(flight.read.count as usize * PAGE_BYTES);
+        let (section, page) = (flight.section, flight.read.page);
+        let token = flights.put(flight);
+        if section.copy_kept(page, &mut buffer) {
+            let result = Ok(buffer.len());
+            self.done.push(Completed { token, buffer, result });
+            return;
+        }
+        view.shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
+        self.reads.submit(section, section.page_offset(page), buffer, token);
+    }
+}
+
+impl<'v> View<'v> {
+    /// The next key that needs a read; keys before it that need none are visited.
+    fn first_read<K: AsRef<[u8]>>(
+        &self,
+        keys: &mut impl Iterator<Item = K>,
+        visit: &mut impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
+    ) -> Result<Option<Flight<'v, K>>> {
+        for key in keys {
+            self.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+            let stored_key = StoredKey::of(key.as_ref());
+            let hash = self.keyspace.hasher.hash(&stored_key);
+            if let Some(item) = find_in_log(self.version, hash, &stored_key)? {
+                let live = Some(&item).filter(|item| self.moment.is_live(item));
+                visit(key, live)?;
+                continue;
+            }
+            let mut lookup = Lookup::new(self.version, hash);
+            match lookup.next_read()? {
+                Some((section, read)) => {
+                    return Ok(Some(Flight { key, lookup, section, read }));
+                }
+                None => visit(key, None)?,
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl<'v, K> Flights<'v, K> {
+    fn put(&mut self, flight: Flight<'v, K>) -> u64 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.flying.push(None);
+            self.flying.len() - 1
+        });
+        self.flying[place] = Some(flight);
+        place as u64
+    }
+
+    fn take(&mut self, token: u64) -> Flight<'v, K> {
+        let place = token as usize;
+        self.free.push(place);
+        self.flying[place].take().expect("each read is done once")
+    }
+}

@@ -1,0 +1,153 @@
+//! `multi_get`: the values of several keys, with all their reads in flight together.
+
+use std::collections::VecDeque;
+
+use alluvium_io::{AlignedBuffer, Completed, ReadRequest, Storage};
+
+use super::keyspace::Keyspace;
+use super::lookups::{Lookups, PageReads};
+use super::read::{View, retry_when_moved};
+use crate::blob::{LargeValue, Reference};
+use crate::core::{Moment, Shared};
+use crate::error::Result;
+use crate::item::{Item, ItemKind};
+use crate::table::{HeldRoom, PAGE_BYTES, Section};
+
+/// Maximum number of large values that one `multi_get` reads together: each takes at most one mebibyte of buffer.
+const LARGE_IN_FLIGHT_MAX: usize = 16;
+
+impl Keyspace {
+    /// The values of many keys, in their order. All page reads are in flight together, then the reads of up to 16 large
+    /// values at a time.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        let shared = self.database();
+        self.shared.check_present()?;
+        let keyspace = &*self.shared;
+        retry_when_moved(keyspace, |version| {
+            View { shared, keyspace, version, moment: Moment::Now(shared) }.multi_get(keys)
+        })
+    }
+}
+
+/// A key and its number.
+struct Numbered<'k> {
+    number: usize,
+    key: &'k [u8],
+}
+
+impl AsRef<[u8]> for Numbered<'_> {
+    fn as_ref(&self) -> &[u8] {
+        self.key
+    }
+}
+
+impl View<'_> {
+    /// The values of many keys, in their order, with all page reads in flight together.
+    pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.shared.check_open()?;
+        let mut values = vec![None; keys.len()];
+        // Large values wait until all pages are read, and are then read together. No room for pages is held by then,
+        // so that callers that wait for room do not wait for each other.
+        let mut large: Vec<(usize, Reference)> = Vec::new();
+        let mut in_pieces: Vec<(usize, Vec<u8>)> = Vec::new();
+        let numbered = keys.iter().map(AsRef::as_ref).enumerate();
+        let numbered = numbered.map(|(number, key)| Numbered { number, key });
+        let mut lookups = Lookups::new(Batch::new(self.shared, keys.len()));
+        lookups.find_each(self, numbered, |Numbered { number, .. }, item| {
+            let Some(item) = item else { return Ok(()) };
+            if !item.is_reference() {
+                values[number] = Some(item.value.to_vec());
+                return Ok(());
+            }
+            match LargeValue::required(item)?.single() {
+                Some(reference) => large.push((number, reference)),
+                None => in_pieces.push((number, item.value.to_vec())),
+            }
+            Ok(())
+        })?;
+        drop(lookups);
+        for large in large.chunks(self.shared.memory.budget().large_in_flight(LARGE_IN_FLIGHT_MAX)) {
+            let items: Vec<_> =
+                large.iter().map(|&(number, reference)| (keys[number].as_ref(), reference)).collect();
+            for (&(number, _), value) in large.iter().zip(self.large_values(&items)?) {
+                values[number] = Some(value);
+            }
+        }
+        for (number, value) in in_pieces {
+            let key = keys[number].as_ref();
+            let item = Item { kind: ItemKind::Reference, value: &value, ..Item::tombstone(key) };
+            values[number] = Some(self.value(key, &item)?);
+        }
+        Ok(values)
+    }
+}
+
+/// Reads pages in batches: whatever was submitted is read together when the next page is waited for.
+#[derive(Debug)]
+struct Batch<'v> {
+    shared: &'v Shared,
+    in_flight_max: usize,
+    waiting: Vec<Waiting<'v>>,
+    done: VecDeque<Completed>,
+    /// Room for the pages, from the first read on.
+    room: Option<HeldRoom<'v>>,
+}
+
+/// A read that was submitted and not begun.
+#[derive(Debug)]
+struct Waiting<'v> {
+    section: &'v Section,
+    offset: u64,
+    buffer: AlignedBuffer,
+    token: u64,
+}
+
+impl<'v> Batch<'v> {
+    fn new(shared: &'v Shared, keys: usize) -> Self {
+        let in_flight_max = shared.memory.budget().pages_in_flight.min(keys).max(1);
+        Self { shared, in_flight_max, waiting: Vec::new(), done: VecDeque::new(), room: None }
+    }
+}
+
+impl<'v> PageReads<'v> for Batch<'v> {
+    fn in_flight_max(&self) -> usize {
+        self.in_flight_max
+    }
+
+    fn pending(&self) -> usize {
+        self.waiting.len() + self.done.len()
+    }
+
+    fn submit(&mut self, section: &'v Section, offset: u64, buffer: AlignedBuffer, token: u64) {
+        if self.room.is_none() {
+            let bytes = (self.in_flight_max * PAGE_BYTES) as u64;
+            self.room = self.shared.memory.operations.buffers.hold(bytes);
+        }
+        self.waiting.push(Waiting { section, offset, buffer, token });
+    }
+
+    fn start(&mut self) {}
+
+    fn poll(&mut self) -> Option<Completed> {
+        self.done.pop_front()
+    }
+
+    fn wait(&mut self) -> Option<Completed> {
+        if self.done.is_empty() && !self.waiting.is_empty() {
+            let requests = self.waiting.iter_mut().map(|waiting| {
+                let Waiting { section, offset, buffer, .. } = waiting;
+                ReadRequest { file: &**section.file(), offset: *offset, buffer, result: Ok(0) }
+            });
+            let mut requests: Vec<_> = requests.collect();
+            self.shared.storage.read_batch(&mut requests);
+            let results: Vec<_> = requests.into_iter().map(|request| request.result).collect();
+            let done = self.waiting.drain(..).zip(results);
+            self.done.extend(done.map(|(Waiting { buffer, token, .. }, result)| Completed {
+                token,
+                buffer,
+                result,
+            }));
+        }
+        self.done.pop_front()
+    }
+}
