@@ -17,7 +17,7 @@ pub fn of(keyspace: &Keyspace) -> serde_json::Result<KeyspaceHead> {
 /// The options that create a keyspace as the file describes it.
 pub fn options(head: &KeyspaceHead) -> Result<KeyspaceOptions, PlanError> {
     let plan = head.plan.as_deref().map(Plan::from_json).transpose()?;
-    Ok(KeyspaceOptions { order: order(head), plan })
+    Ok(KeyspaceOptions { order: order(head), plan, ..KeyspaceOptions::default() })
 }
 
 /// The order in the file's description.

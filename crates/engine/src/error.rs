@@ -8,6 +8,7 @@ use alluvium_io::StorageClosed;
 use alluvium_model::PlanError;
 
 use crate::condition::FailedCondition;
+use crate::log_position::LogPosition;
 use crate::order::Order;
 
 /// The result of every operation of the store.
@@ -203,6 +204,16 @@ pub enum Error {
         /// The number to be added.
         by: i64,
     },
+    /// The keyspace exists with another hash key than the one that was given.
+    KeyspaceHashKey {
+        /// Its name.
+        name: String,
+    },
+    /// Records of the log that were asked for are gone.
+    LogPositionGone {
+        /// The position of the oldest record that is still there, if there is one.
+        oldest: LogPosition,
+    },
     /// The directory of backups does not fit the request. Choose another one.
     Backup {
         /// The reason.
@@ -306,6 +317,16 @@ impl fmt::Display for Error {
                 write!(out, "a value of {len} bytes can't be incremented: a number has 8, lowest first")
             }
             Self::NumberOverflow { value, by } => write!(out, "{value} plus {by} does not fit in 64 bits"),
+            Self::KeyspaceHashKey { name } => {
+                write!(
+                    out,
+                    "keyspace {name:?} exists with another hash key; give the key that it was created with, or none"
+                )
+            }
+            Self::LogPositionGone { oldest } => write!(
+                out,
+                "the log before {oldest} is gone; copy a snapshot and read on from its position, or retain more log"
+            ),
             Self::Backup { reason } => write!(out, "backup: {reason}"),
             Self::Closed => write!(out, "the database was closed"),
         }

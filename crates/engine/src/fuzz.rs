@@ -10,7 +10,7 @@ use crate::item::Item;
 use crate::log::identity::Identities;
 use crate::log::record::{Parsed, Record};
 use crate::log::salvage::{Piece, Pieces, proven_durable};
-use crate::log::{record, segment};
+use crate::log::{SegmentHeader, record};
 
 /// An item.
 pub fn item(bytes: &[u8]) {
@@ -38,7 +38,7 @@ pub fn log_record(bytes: &[u8]) {
 
 /// The header of a log segment.
 pub fn log_header(bytes: &[u8]) {
-    let _ = segment::parse_header("fuzz", bytes);
+    let _ = SegmentHeader::parse("fuzz", bytes);
 }
 
 /// A manifest, and the file that names it.

@@ -17,10 +17,13 @@ mod file_names;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod fuzz;
+mod hash_key;
 mod item;
 mod level;
 mod limits;
 mod log;
+mod log_position;
+mod log_settings;
 mod manifest;
 mod merge;
 mod metadata;
@@ -45,12 +48,15 @@ pub use alluvium_model::Plan;
 pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,
-    Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, MemoryStats,
-    PlanChangeStats, Prefixes, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update,
-    ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups, remove_old_backups, restore,
+    Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, LogChange,
+    LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes, Snapshot, SnapshotStats, Stats,
+    TrafficStats, Transaction, Update, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups,
+    remove_old_backups, restore,
 };
 pub use error::{Error, Result};
+pub use hash_key::HashKey;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
+pub use log_position::LogPosition;
 pub use metadata::Metadata;
 #[doc(hidden)]
 pub use options::PlantedBugs;

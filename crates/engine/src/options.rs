@@ -80,6 +80,8 @@ pub(crate) struct Settings {
     pub program_bytes: u64,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
+    pub log_retention_bytes: u64,
+    pub log_hold_bytes_max: u64,
     pub ingest_sort_bytes_max: u64,
     pub table_sizes: TableSizes,
     pub read_wait: ReadWait,
@@ -157,6 +159,8 @@ impl Builder {
                 program_bytes: 0,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
+                log_retention_bytes: 0,
+                log_hold_bytes_max: 1 << 30,
                 ingest_sort_bytes_max: 64 << 20,
                 table_sizes: TableSizes::default(),
                 read_wait: ReadWait::default(),
@@ -336,9 +340,10 @@ impl Builder {
     ///
     /// The directory must be given at each opening, also for reading only; both directories are locked. A change of
     /// `levels` moves no tables: existing ones are read where they are, and merges write to the directory that now
-    /// applies. With `levels` 0 merges therefore empty the second directory, completely after [`crate::Db::compact`]; then
-    /// the database opens without it. If the second directory is lost, all tables in it are lost. Checkpoints and backups
-    /// are complete databases of one directory each. [`Builder::disk_bytes_max`] limits the sum of both directories.
+    /// applies. With `levels` 0 merges therefore empty the second directory, completely after [`crate::Db::compact`];
+    /// then the database opens without it. If the second directory is lost, all tables in it are lost. Checkpoints and
+    /// backups are complete databases of one directory each. [`Builder::disk_bytes_max`] limits the sum of both
+    /// directories.
     ///
     /// # Errors
     /// Opening returns [`crate::Error::YoungDirectory`] if the directory belongs to another database or contains other

@@ -3,6 +3,8 @@
 use alluvium_base::{KeyHasher, PrefixFunction, PrefixRule};
 use alluvium_model::Plan;
 
+use crate::hash_key::HashKey;
+
 /// The order in which a keyspace stores its items. Chosen when the keyspace is created, and never changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -37,12 +39,14 @@ pub struct KeyspaceOptions {
     /// Its plan. `None` means the database's ([`crate::Builder::plan`]) if that suits the order; otherwise, for a
     /// semi-sorted keyspace, [`Plan::semi_sorted`].
     pub plan: Option<Plan>,
+    /// The secret key of its hash function. `None` means a new random one.
+    pub hash_key: Option<HashKey>,
 }
 
 impl KeyspaceOptions {
     /// A keyspace that stores items of one prefix together.
     pub fn semi_sorted(prefix: PrefixRule) -> Self {
-        Self { order: Order::SemiSorted { prefix, lists_prefixes: false }, plan: None }
+        Self { order: Order::SemiSorted { prefix, lists_prefixes: false }, ..Self::default() }
     }
 
     /// The same options, with prefixes that can be listed ([`crate::Keyspace::prefixes`]). Has no effect on a keyspace
@@ -54,6 +58,12 @@ impl KeyspaceOptions {
                 Self { order: Order::SemiSorted { prefix, lists_prefixes: true }, ..self }
             }
         }
+    }
+
+    /// The same options, with this secret key of the hash function: that of a keyspace in another database, for example
+    /// ([`crate::Keyspace::hash_key`]).
+    pub fn with_hash_key(self, hash_key: HashKey) -> Self {
+        Self { hash_key: Some(hash_key), ..self }
     }
 
     /// The same options, with this plan.
@@ -70,7 +80,8 @@ impl Order {
     }
 
     /// A hasher for this order with this secret key.
-    pub(crate) fn hasher(self, key0: u64, key1: u64, given: &[PrefixFunction]) -> KeyHasher {
+    pub(crate) fn hasher(self, key: HashKey, given: &[PrefixFunction]) -> KeyHasher {
+        let HashKey { key0, key1 } = key;
         match self {
             Self::Hashed => KeyHasher::SipHash13 { key0, key1 },
             Self::SemiSorted { prefix, lists_prefixes } => {

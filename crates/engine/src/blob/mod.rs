@@ -29,5 +29,5 @@ pub(crate) use live::{ReferenceCounts, VersionBlobs};
 pub(crate) use reader::RecordReader;
 pub(crate) use reference::Reference;
 pub(crate) use store::Blobs;
-pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in};
+pub(crate) use stored_key::{INLINE_KEY_BYTES_MAX, StoredKey, is_stand_in, stand_in_digest};
 pub(crate) use walk::walk;

@@ -48,6 +48,12 @@ pub(crate) fn is_stand_in(stored: &[u8]) -> bool {
     stored.len() == STAND_IN_BYTES && stored.starts_with(&STAND_IN_MARK)
 }
 
+/// The SHA-256 of the long key for which a stored key stands; `None` if that is the key itself.
+pub(crate) fn stand_in_digest(stored: &[u8]) -> Option<[u8; 32]> {
+    let digest = stored.get(STAND_IN_MARK.len()..).filter(|_| is_stand_in(stored))?;
+    digest.try_into().ok()
+}
+
 impl Deref for StoredKey<'_> {
     type Target = [u8];
 

@@ -102,6 +102,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         }
         file = Some((opened, by_keyspace));
     }
+    shared.keep_for_readers(&segment)?;
     let is_late = shared.planted_bugs.has(PlantedRace::PublishBeforeManifest);
     if !is_late {
         shared.append_edits(&edits)?;

@@ -13,6 +13,7 @@ mod job;
 mod kept_pieces;
 mod keyspace;
 mod keyspace_checks;
+mod log_readers;
 mod memory_budget;
 mod memory_limit;
 mod moment;

@@ -161,6 +161,10 @@ impl Shared {
 
     /// Declares that a segment's items are durable in tables: its file may be used again.
     pub fn finish_segment(&self, segment: &Arc<Segment>) {
+        // Readers of the log find the segment here before they miss it among the frozen ones.
+        if let Some(retained) = segment.retained() {
+            self.log.retained.add(retained);
+        }
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
         segment.set_converted();

@@ -42,6 +42,11 @@ impl UpdateBarriers {
         self.state.lock().expect("no panic while held")
     }
 
+    /// Whether a change without records is in progress.
+    pub fn is_any_raised(&self) -> bool {
+        self.raised.load(Ordering::Acquire) > 0
+    }
+
     /// Whether updates of this hash must wait.
     #[inline]
     pub fn hold_back(&self, hash: KeyHash) -> bool {

@@ -27,7 +27,14 @@ impl Keyspace {
         keyspace.check_present()?;
         // An update that reads an item between the freeze and the clearing must not write a value derived from it.
         let has_epoch = !shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch);
-        let _updates_wait = has_epoch.then(|| keyspace.hold_back_updates(HashRange::ALL));
+        let barrier = match has_epoch {
+            true => keyspace.hold_back_updates(HashRange::ALL),
+            false => keyspace.raise_barrier(HashRange::ALL),
+        };
+        if !has_epoch {
+            barrier.lower(HashRange::ALL);
+        }
+        shared.log_unlogged(keyspace, &barrier)?;
         // Items of this keyspace in segments before the fresh one are ignored from then on, and nothing is written to
         // the fresh one until they are gone.
         shared.freeze_for(keyspace, |fresh| {

@@ -16,6 +16,7 @@ use crate::core::{
 };
 use crate::error::{Error, IoContext, Result};
 use crate::failure::lacks_space;
+use crate::hash_key::HashKey;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
 use crate::options::{Builder, Environment, Settings};
@@ -179,14 +180,19 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// [`Error::KeyspaceOrder`] if it exists in another order, [`Error::Plan`] if the plan does not suit the order,
-    /// [`Error::PrefixFunction`] if the prefix rule is a function that was not given when the database was opened.
+    /// [`Error::KeyspaceOrder`] if it exists in another order, [`Error::KeyspaceHashKey`] if it exists with another
+    /// hash key than a given one, [`Error::Plan`] if the plan does not suit the order, [`Error::PrefixFunction`] if the
+    /// prefix rule is a function that was not given when the database was opened.
     pub fn keyspace_with(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
         let keyspace = self.find_or_create(name, options)?;
         match keyspace.order() {
-            order if order == options.order => Ok(keyspace),
-            found => Err(Error::KeyspaceOrder { name: name.to_owned(), found }),
+            order if order == options.order => {}
+            found => return Err(Error::KeyspaceOrder { name: name.to_owned(), found }),
         }
+        if options.hash_key.is_some() && options.hash_key != keyspace.hash_key() {
+            return Err(Error::KeyspaceHashKey { name: name.to_owned() });
+        }
+        Ok(keyspace)
     }
 
     fn find_or_create(&self, name: &str, options: &KeyspaceOptions) -> Result<Keyspace> {
@@ -219,7 +225,8 @@ impl Db {
         let shared = &self.handle.shared;
         shared.check_failure()?;
         let given = &shared.settings.prefix_functions;
-        let hasher = options.order.hasher(shared.next_random(), shared.next_random(), given);
+        let random = || HashKey { key0: shared.next_random(), key1: shared.next_random() };
+        let hasher = options.order.hasher(options.hash_key.unwrap_or_else(random), given);
         let hasher = complete_hasher(name, hasher, given)?;
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
         let plan = match &options.plan {

@@ -55,7 +55,8 @@ impl Keyspace {
         let (shared, keyspace) = (self.database(), &self.shared);
         let Some(hash) = keyspace.hasher.prefix_hash(prefix) else { return Ok(()) };
         // An update that reads an item from now on and writes behind the freeze would survive the removal.
-        let _updates_wait = keyspace.hold_back_updates(HashRange::of_high_half(hash));
+        let barrier = keyspace.hold_back_updates(HashRange::of_high_half(hash));
+        shared.log_unlogged(keyspace, &barrier)?;
         flush(shared)?;
         let segment = shared.log.active_segment().id;
         // All runs are merged together, so everything that enters the levels meanwhile is older than everything that

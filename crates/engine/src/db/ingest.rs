@@ -194,6 +194,7 @@ impl Ingest {
         if shared.planted_bugs.has(PlantedRace::IngestWithoutBarrier) {
             barrier.lower(HashRange::ALL);
         }
+        shared.log_unlogged(&keyspace.shared, &barrier)?;
         settle_older(shared, &keyspace.shared)?;
         shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
         ingest(shared, &keyspace.shared, spill, &barrier)?;

@@ -6,6 +6,7 @@ use alluvium_model::Plan;
 
 use super::close::Handle;
 use crate::core::{KeyspaceShared, Shared};
+use crate::hash_key::HashKey;
 use crate::manifest::PlanSource;
 use crate::order::Order;
 
@@ -41,6 +42,12 @@ impl Keyspace {
     /// The order it was created with.
     pub fn order(&self) -> Order {
         Order::of(&self.shared.hasher)
+    }
+
+    /// The secret key of its hash function; `None` if the function has none. Other databases can share it
+    /// ([`KeyspaceOptions::with_hash_key`](crate::KeyspaceOptions::with_hash_key)).
+    pub fn hash_key(&self) -> Option<HashKey> {
+        HashKey::of(&self.shared.hasher)
     }
 
     /// Number of items, estimated from above: a key that was overwritten or removed recently counts once for each level

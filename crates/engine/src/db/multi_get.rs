@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use alluvium_io::{AlignedBuffer, Completed, ReadRequest, Storage};
+use alluvium_io::{AlignedBuffer, Completed, ReadRequest};
 
 use super::keyspace::Keyspace;
 use super::lookups::{Lookups, PageReads};

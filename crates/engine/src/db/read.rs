@@ -8,7 +8,7 @@ use alluvium_io::sync::atomic::Ordering;
 use super::keyspace::Keyspace;
 use crate::blob::StoredKey;
 use crate::core::{KeyspaceShared, Moment, Shared, find};
-use crate::error::{Error, IoContext, Result};
+use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
 use crate::metadata::Metadata;

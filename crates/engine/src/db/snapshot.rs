@@ -16,12 +16,16 @@ use crate::core::{KeyspaceShared, Moment, PinnedVersion, Shared, lock_shards, ve
 use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
+use crate::log_position::LogPosition;
 use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
 
+/// Keyspaces, each with a version of the same moment.
+type PinnedKeyspaces = Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>;
+
 impl Shared {
     /// Keeps all keyspaces' versions of one moment: everything written before is frozen.
-    pub fn freeze_for_snapshot(&self) -> Result<Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>> {
+    fn freeze_for_snapshot(&self) -> Result<(PinnedKeyspaces, LogPosition)> {
         if !self.is_read_only() {
             self.wait_for_room(false)?;
         }
@@ -37,6 +41,7 @@ impl Shared {
         if written {
             self.switch(&keyspaces, &active)?;
         }
+        let log_position = self.log.end_position();
         let is_careless = self.planted_bugs.has(PlantedRace::SnapshotWithoutShards);
         if is_careless {
             guards.clear();
@@ -55,7 +60,7 @@ impl Shared {
         if written {
             self.frozen_one();
         }
-        Ok(keyspaces.into_iter().zip(pinned).collect())
+        Ok((keyspaces.into_iter().zip(pinned).collect(), log_position))
     }
 }
 
@@ -66,7 +71,8 @@ impl Shared {
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
-    pub(super) keyspaces: Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>,
+    pub(super) keyspaces: PinnedKeyspaces,
+    log_position: LogPosition,
     taken_at_ms: u64,
 }
 
@@ -90,8 +96,9 @@ impl Db {
         if !shared.is_read_only() {
             shared.check_refusal()?;
         }
-        let keyspaces = shared.freeze_for_snapshot()?;
-        Ok(Snapshot { handle: self.handle().clone(), keyspaces, taken_at_ms: shared.now_ms() })
+        let (keyspaces, log_position) = shared.freeze_for_snapshot()?;
+        let (handle, taken_at_ms) = (self.handle().clone(), shared.now_ms());
+        Ok(Snapshot { handle, keyspaces, taken_at_ms, log_position })
     }
 }
 
@@ -110,6 +117,12 @@ impl Snapshot {
     /// Names of all keyspaces, in the order of their creation.
     pub fn keyspace_names(&self) -> Vec<String> {
         self.keyspaces.iter().map(|(keyspace, _)| keyspace.name.clone()).collect()
+    }
+
+    /// The position of the log when it was taken: the snapshot shows what the records before it did, and nothing of the
+    /// records from it on. A copy of a snapshot is kept up to date by [`Db::log_records`] from there.
+    pub fn log_position(&self) -> LogPosition {
+        self.log_position
     }
 
     /// The time when it was taken, in milliseconds since 1970: items that expired later are still there.

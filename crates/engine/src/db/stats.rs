@@ -32,6 +32,8 @@ pub struct Stats {
     pub keyspaces: usize,
     /// Number of log segments that wait for conversion.
     pub frozen_segments: usize,
+    /// Bytes of converted log that stay on the device for readers of the log.
+    pub log_retained_bytes: u64,
     /// The highest pressure of any level, relative to its bound: above 1, merges are due.
     pub merge_pressure: f64,
     /// Current delay of each put, in nanoseconds.
@@ -246,6 +248,7 @@ impl Db {
             merge_pressure: crate::compact::pressure(shared),
             put_delay_ns: shared.throttle.delay_ns(),
             failures: shared.failure_stats(),
+            log_retained_bytes: shared.log.retained.bytes(),
             storage: shared.storage.describe(),
             young_directory: shared.young.as_ref().map(YoungDirectoryStats::of),
             ..Stats::default()

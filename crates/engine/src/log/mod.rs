@@ -6,8 +6,10 @@
 
 mod active;
 mod group_commit;
+mod header;
 pub(crate) mod identity;
 mod prefix_list;
+mod retained;
 
 pub(crate) mod record;
 mod refusal;
@@ -17,7 +19,9 @@ pub(crate) mod segment;
 pub(crate) mod store;
 pub(crate) mod writer;
 
+pub(crate) use header::SegmentHeader;
 pub(crate) use refusal::Refusal;
+pub(crate) use retained::{HeldLog, RetainedLog, RetainedSegment};
 pub(crate) use segment::Segment;
 pub(crate) use store::LogStore;
 pub(crate) use writer::{Log, Position};

@@ -6,6 +6,7 @@
 //! seal:      8 bytes   id of the next segment
 //! batch:     varint    bytes of the payload, then the payload: items, each preceded by its tag
 //! mark:      a batch whose payload is a byte 0 and two varints, see [`Mark`]
+//! unlogged:  a batch whose payload is a byte 1 and a varint, the number of a keyspace, see [`Record::Unlogged`]
 //! item:      see `item`
 //! ```
 //!
@@ -23,6 +24,8 @@ const TAG_BATCH: u64 = 2;
 const TAG_ITEM_BASE: u64 = 3;
 /// First byte of a mark's payload. No item begins with it.
 const MARK: u8 = 0;
+/// First byte of the payload of [`Record::Unlogged`]. No item begins with it.
+const UNLOGGED: u8 = 1;
 const CHECKSUM_LEN: usize = 4;
 
 /// A decoded record.
@@ -36,6 +39,8 @@ pub(crate) enum Record<'a> {
     Seal { next_segment: u64 },
     /// How far the log was durable when this was written.
     Mark(Mark),
+    /// Items of the keyspace changed, or were about to, without a record for each. Since major version 3 of the log.
+    Unlogged { keyspace: u32 },
 }
 
 /// How far the log was durable when a mark was appended. Everything in front of that position was synced to the device,
@@ -145,6 +150,18 @@ pub(crate) fn encode_mark(seed: u64, mark: Mark) -> Vec<u8> {
     out
 }
 
+/// The record that says that items of a keyspace change without records.
+pub(crate) fn encode_unlogged(seed: u64, keyspace: u32) -> Vec<u8> {
+    let mut payload = vec![UNLOGGED];
+    varint::write(u64::from(keyspace), &mut payload);
+    let mut out = vec![0; CHECKSUM_LEN];
+    varint::write(TAG_BATCH, &mut out);
+    varint::write(payload.len() as u64, &mut out);
+    out.extend_from_slice(&payload);
+    finish(seed, &mut out);
+    out
+}
+
 /// Maximum bytes of a mark. In a segment of less than 2 MiB it takes 11.
 pub(crate) const MARK_LEN_MAX: usize = MARK_LEN_MIN - 2 + 2 * varint::LEN_MAX;
 /// Minimum bytes of a mark.
@@ -234,6 +251,11 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
             if payload.first() == Some(&MARK) {
                 return decode_mark_payload(&payload[1..]).map(Record::Mark);
             }
+            if payload.first() == Some(&UNLOGGED) {
+                let (keyspace, len) = varint::read(&payload[1..])?;
+                let keyspace = u32::try_from(keyspace).ok().filter(|_| len + 1 == payload.len())?;
+                return Some(Record::Unlogged { keyspace });
+            }
             let whole = BatchItems { payload, payload_start, position: 0 };
             let mut check = BatchItems { payload, payload_start, position: 0 };
             while check.next().is_some() {}
@@ -290,6 +312,10 @@ mod tests {
         assert_eq!(longest.len(), MARK_LEN_MAX);
         let shortest = encode_mark(7, Mark { segments_back: 0, offset: 0 });
         assert_eq!(shortest.len(), MARK_LEN_MIN);
+
+        let unlogged = encode_unlogged(7, 300);
+        let expected = Record::Unlogged { keyspace: 300 };
+        assert_eq!(decode(7, &unlogged, true), Parsed::Record(expected, unlogged.len()));
 
         let seal = encode_seal(7, 42);
         assert_eq!(seal.len(), SEAL_LEN);

@@ -2,39 +2,24 @@
 //!
 //! The content stays in memory until the segment is converted (`docs/decisions/0002`): gets of fresh items, checks of
 //! tag matches and the conversion itself read no file. The file is written behind, in large aligned pieces.
-//!
-//! ```text
-//! 0      magic            8 bytes  "ALVMLOG\0"
-//! 8      major, minor     2 + 2 bytes
-//! 12     zero             4 bytes
-//! 16     segment id       8 bytes
-//! 24     seed             8 bytes   of all record checksums
-//! 32     checksum         8 bytes   XXH3-64 of bytes 0..32, seed 0
-//! 40     zero up to 4096
-//! 4096   records, back to back, up to a seal or the first that fails its checksum
-//! ```
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
-use alluvium_base::checksum::checksum64;
 use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
+use super::header::SegmentHeader;
+use super::retained::RetainedSegment;
 use crate::error::{Error, IoContext, Result};
 use crate::failure::{FailureClass, class_of};
 use crate::item::{EncodedItem, Item};
 
 /// Bytes of the header block; also the unit in which the file is written.
 pub(crate) const BLOCK: u64 = 4096;
-const MAGIC: [u8; 8] = *b"ALVMLOG\0";
-/// Version 2 has marks. Version 1 can be read, too.
-const MAJOR: u16 = 2;
-const MINOR: u16 = 0;
-const CHECKED_LEN: usize = 32;
 /// Maximum step by which written space is prepared, so that syncs meet no new extents (NOTES: log space).
 const PREPARE_BYTES_MAX: u64 = 4 << 20;
 const PREPARE_BYTES_MIN: u64 = 256 << 10;
@@ -48,6 +33,7 @@ const CHECK_BYTES: usize = 256 << 10;
 pub(crate) struct Segment {
     pub id: u64,
     pub seed: u64,
+    pub header: SegmentHeader,
     file: Arc<dyn File>,
     buffer: AppendBuffer,
     write: Mutex<WriteState>,
@@ -55,6 +41,8 @@ pub(crate) struct Segment {
     written: AtomicU64,
     recycler: Arc<Recycler>,
     converted: AtomicBool,
+    /// Whether the file is kept for readers of the log.
+    retained: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -120,10 +108,10 @@ impl Segment {
     pub fn create(
         storage: &dyn Storage,
         recycler: &Arc<Recycler>,
-        id: u64,
-        session_seed: u64,
+        header: SegmentHeader,
         capacity: u64,
     ) -> Result<(Arc<Self>, Appender)> {
+        let SegmentHeader { id, seed, .. } = header;
         let file = match recycler.take() {
             Some(file) => file,
             None => {
@@ -135,23 +123,24 @@ impl Segment {
                 file
             }
         };
-        let seed = checksum64(&id.to_le_bytes(), session_seed);
         // If this fails, the file is left to the next attempt.
         let prepared = file.len().context(|| format!("measuring {}", file.name())).and_then(|extent| {
             let buffer = AppendBuffer::new(capacity as usize);
             Ok((extent, buffer.context(|| "mapping memory for a log segment".to_owned())?))
         });
         let (extent, (mut appender, buffer)) = prepared.inspect_err(|_| recycler.add(file.clone()))?;
-        appender.append(&header(id, seed)).expect("a segment holds its header");
+        appender.append(&header.encode()).expect("a segment holds its header");
         let segment = Self {
             id,
             seed,
+            header,
             file,
             buffer,
             write: Mutex::new(WriteState::new(extent)),
             written: AtomicU64::new(0),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
+            retained: AtomicBool::new(false),
         };
         Ok((Arc::new(segment), appender))
     }
@@ -159,23 +148,25 @@ impl Segment {
     /// A segment found by recovery. Its sound content is `content`, header included.
     pub fn recovered(
         file: Arc<dyn File>,
-        id: u64,
-        seed: u64,
+        header: SegmentHeader,
         content: &[u8],
         recycler: &Arc<Recycler>,
     ) -> Result<Arc<Self>> {
         let (mut appender, buffer) = AppendBuffer::new(content.len().max(BLOCK as usize))
             .context(|| "mapping memory for a log segment".to_owned())?;
         appender.append(content).expect("the capacity is the length");
+        let SegmentHeader { id, seed, .. } = header;
         Ok(Arc::new(Self {
             id,
             seed,
+            header,
             file,
             buffer,
             write: Mutex::new(WriteState::new(0)),
             written: AtomicU64::new(content.len() as u64),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
+            retained: AtomicBool::new(false),
         }))
     }
 
@@ -316,6 +307,21 @@ impl Segment {
         self.converted.store(true, Ordering::Release);
     }
 
+    /// Writes all content to the file, durably, and leaves the file to readers of the log.
+    pub fn retain(&self) -> Result<()> {
+        self.write_out(true, false)?;
+        self.sync()?;
+        self.retained.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// The segment for readers of the log, if it was left to them.
+    pub fn retained(&self) -> Option<RetainedSegment> {
+        let segment =
+            || RetainedSegment { header: self.header, file: self.file.clone(), bytes: self.published() };
+        self.retained.load(Ordering::Acquire).then(segment)
+    }
+
     /// Bytes of memory that the content takes.
     pub fn memory_bytes(&self) -> u64 {
         self.buffer.memory_bytes()
@@ -324,7 +330,7 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if self.converted.load(Ordering::Acquire) {
+        if self.converted.load(Ordering::Acquire) && !self.retained.load(Ordering::Acquire) {
             self.recycler.add(self.file.clone());
         }
     }
@@ -344,52 +350,4 @@ fn name_number(name: &str) -> Option<u64> {
 /// Whether `name` is that of a log file.
 pub(crate) fn is_file_name(name: &str) -> bool {
     name.starts_with("log-")
-}
-
-fn header(id: u64, seed: u64) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(BLOCK as usize);
-    bytes.extend_from_slice(&MAGIC);
-    bytes.extend_from_slice(&MAJOR.to_le_bytes());
-    bytes.extend_from_slice(&MINOR.to_le_bytes());
-    bytes.extend_from_slice(&[0; 4]);
-    bytes.extend_from_slice(&id.to_le_bytes());
-    bytes.extend_from_slice(&seed.to_le_bytes());
-    let checksum = checksum64(&bytes, 0);
-    bytes.extend_from_slice(&checksum.to_le_bytes());
-    bytes.resize(BLOCK as usize, 0);
-    bytes
-}
-
-/// Segment id and seed from a file's first block. `None` if it is not a header: then the file's first header never
-/// reached the device, and it contains no acknowledged record.
-pub(crate) fn parse_header(name: &str, block: &[u8]) -> Result<Option<(u64, u64)>> {
-    let field = |at: usize| u64::from_le_bytes(block[at..at + 8].try_into().expect("eight bytes"));
-    if block.len() < CHECKED_LEN + 8 || block[..8] != MAGIC {
-        return Ok(None);
-    }
-    if field(CHECKED_LEN) != checksum64(&block[..CHECKED_LEN], 0) {
-        return Ok(None);
-    }
-    let major = u16::from_le_bytes([block[8], block[9]]);
-    if major > MAJOR {
-        return Err(Error::NewerFormat { file: name.to_owned(), found: major, supported: MAJOR });
-    }
-    Ok(Some((field(16), field(24))))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn headers_read_back_and_notice_damage() {
-        let block = header(7, 9);
-        assert_eq!(parse_header("x.log", &block).unwrap(), Some((7, 9)));
-        for at in 0..CHECKED_LEN + 8 {
-            let mut damaged = block.clone();
-            damaged[at] ^= 1;
-            assert_eq!(parse_header("x.log", &damaged).unwrap(), None);
-        }
-        assert_eq!(parse_header("x.log", &block[..20]).unwrap(), None);
-    }
 }

@@ -6,17 +6,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_base::checksum::checksum64;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 use alluvium_io::{Clock, Storage};
 
 use super::active::Active;
 use super::group_commit::GroupCommit;
+use super::header::SegmentHeader;
 use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
+use super::retained::RetainedLog;
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
+use crate::log_position::LogPosition;
 use crate::options::PlantedBugs;
 use crate::reserve::Reserve;
 
@@ -42,6 +46,10 @@ pub(crate) struct Log {
     blobs: Arc<Blobs>,
     recycler: Arc<Recycler>,
     session_seed: u64,
+    /// Number of this opening for writing.
+    opening: u64,
+    /// Converted segments that are kept for readers.
+    pub retained: Arc<RetainedLog>,
     /// Size of future segments.
     segment_bytes: AtomicU64,
     /// Whether syncs are frequent, so that written space is prepared before them.
@@ -77,6 +85,11 @@ pub(crate) struct LogOptions {
     pub recycler: Arc<Recycler>,
     pub reserve: Arc<Reserve>,
     pub session_seed: u64,
+    /// Number of this opening for writing.
+    pub opening: u64,
+    /// The end of the log of earlier openings, if it is known.
+    pub follows: Option<LogPosition>,
+    pub retained: Arc<RetainedLog>,
     pub segment_bytes: u64,
     pub prepare: bool,
     pub planted_bugs: PlantedBugs,
@@ -92,17 +105,23 @@ impl Log {
             recycler,
             reserve,
             session_seed,
+            opening,
+            follows,
+            retained,
             segment_bytes,
             prepare,
             planted_bugs,
         } = options;
-        let (segment, appender) =
-            Segment::create(&*storage, &recycler, segment_id, session_seed, segment_bytes)?;
+        let header =
+            SegmentHeader { id: segment_id, seed: segment_seed(session_seed, segment_id), opening, follows };
+        let (segment, appender) = Segment::create(&*storage, &recycler, header, segment_bytes)?;
         Ok(Self {
             storage,
             blobs,
             recycler,
             session_seed,
+            opening,
+            retained,
             segment_bytes: AtomicU64::new(segment_bytes),
             prepare,
             active: Mutex::new(Active::new(segment, appender)),
@@ -149,6 +168,23 @@ impl Log {
         Some(start)
     }
 
+    /// Appends a record that says that items of a keyspace change without records; returns whether there was room. The
+    /// segment is active, and the caller prevents a switch.
+    pub fn append_unlogged(&self, segment: &Segment, keyspace: u32) -> bool {
+        self.append(segment, &record::encode_unlogged(segment.seed, keyspace)).is_some()
+    }
+
+    /// Number of this opening for writing.
+    pub fn opening(&self) -> u64 {
+        self.opening
+    }
+
+    /// The end of the log as a position since the database's birth.
+    pub fn end_position(&self) -> LogPosition {
+        let active = self.active_segment();
+        active.header.position(active.published())
+    }
+
     /// Seals the active segment and starts the next one. The caller has closed all log stores of the active one.
     pub fn switch(&self) -> Result<(Arc<Segment>, Arc<Segment>)> {
         self.prepare_next()?;
@@ -173,8 +209,10 @@ impl Log {
         let mut standby = self.standby.lock().expect("no panic while held");
         let id = self.active().segment.id + 1;
         if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
+            let seed = segment_seed(self.session_seed, id);
+            let header = SegmentHeader { id, seed, opening: self.opening, follows: None };
             let (segment, appender) = self.with_reserve(|| {
-                Segment::create(&*self.storage, &self.recycler, id, self.session_seed, self.segment_bytes())
+                Segment::create(&*self.storage, &self.recycler, header, self.segment_bytes())
             })?;
             *standby = Some(Active::new(segment, appender));
         }
@@ -335,4 +373,9 @@ impl Log {
     pub fn record_bytes_max(&self) -> u64 {
         self.segment_bytes() - super::segment::BLOCK - (MARK_LEN_MAX + END_LEN) as u64
     }
+}
+
+/// The seed of a segment's record checksums: no other segment has it.
+fn segment_seed(session_seed: u64, id: u64) -> u64 {
+    checksum64(&id.to_le_bytes(), session_seed)
 }

@@ -66,7 +66,7 @@ impl Indexed<'_> {
             Record::Batch(items) => items.clone().try_for_each(|(keyspace, item, item_start)| {
                 self.add_item(keyspace, &item, start + item_start)
             }),
-            Record::Seal { .. } | Record::Mark(_) => Ok(()),
+            Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } => Ok(()),
         }
     }
 

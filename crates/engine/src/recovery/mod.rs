@@ -29,7 +29,7 @@ use crate::file_names::{
 use crate::level::Reclaimer;
 use crate::log::segment::Recycler;
 use crate::log::writer::LogOptions;
-use crate::log::{Log, segment};
+use crate::log::{Log, RetainedLog, RetainedSegment, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Environment, Settings};
 use crate::reserve::Reserve;
@@ -38,6 +38,7 @@ use crate::{device, young_directory};
 pub(crate) use keyspaces::open_tables;
 use replay::{Replayed, replay};
 use replay_damaged::replay_damaged;
+use segments::SegmentFile;
 
 /// Opens or creates the database in the environment's storage.
 ///
@@ -78,13 +79,21 @@ pub(crate) fn open(
     reclaimer.defer(settings.background);
     let recycler = Arc::new(Recycler::default());
     let check = !planted_bugs.ignore_record_checksum;
-    let (blob_files, replayed) =
+    let (blob_files, mut replayed) =
         replay_log(&*storage, &reclaimer, &recycler, &mut state, manifest_number, check, settings.read_only)?;
     // Nothing was changed up to here: a damaged database stays as it is.
     remove_strays(&*storage, &state)?;
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
+    let Replayed { converted, .. } = &mut replayed;
+    let converted = std::mem::take(converted);
+    let follows = match (replayed.segments.last(), converted.last()) {
+        (Some(last), _) => Some(last.header.position(last.published())),
+        (None, Some(last)) if settings.log_retention_bytes > 0 => Some(last.end(&*storage)?),
+        _ => None,
+    };
+    let retained = retained_log(&settings, &recycler, converted)?;
     let reserve = Arc::new(Reserve::new(storage.clone(), budget.segment_bytes));
     let log = Log::start(
         LogOptions {
@@ -96,6 +105,9 @@ pub(crate) fn open(
             // After a crash, numbers of segments whose header never reached the device are used again, under other file
             // names. The manifest's number is not, so no two segments share a seed.
             session_seed: checksum64(&(manifest_number + 1).to_le_bytes(), state.seed),
+            opening: manifest_number + 1,
+            follows,
+            retained: Arc::new(retained),
             segment_bytes: budget.segment_bytes,
             prepare: settings.durability != Durability::Buffered,
             planted_bugs,
@@ -162,6 +174,26 @@ pub(crate) fn open(
         directory_lock: Mutex::new(Some(directory_lock)),
         is_closed: AtomicBool::new(false),
     })
+}
+
+/// The log that stays on the device for its readers. Files that are not kept go to the recycler.
+fn retained_log(
+    settings: &Settings,
+    recycler: &Arc<Recycler>,
+    converted: Vec<SegmentFile>,
+) -> Result<RetainedLog> {
+    let is_kept = settings.log_retention_bytes > 0 && !settings.read_only;
+    let mut kept = Vec::new();
+    for SegmentFile { file, header, .. } in converted {
+        if is_kept {
+            let bytes = file.len().context(|| format!("measuring {}", file.name()))?;
+            kept.push(RetainedSegment { header, file, bytes });
+        } else {
+            recycler.add(file);
+        }
+    }
+    let Settings { log_retention_bytes, log_hold_bytes_max, .. } = *settings;
+    Ok(RetainedLog::new(log_retention_bytes, log_hold_bytes_max, recycler.clone(), kept))
 }
 
 /// Opens the blob files and replays the log. A damaged log is refused or, if `read_only`, replayed as far as it is

@@ -29,6 +29,8 @@ pub(super) struct Replayed {
     pub segments: Vec<Arc<Segment>>,
     /// By keyspace, old to young.
     pub stores: BTreeMap<u32, Vec<Arc<LogStore>>>,
+    /// Files of segments before the log's start, old to young.
+    pub converted: Vec<SegmentFile>,
     /// References of the log stores to blob files.
     pub references: ReferenceCounts,
     /// The damage to the log and to the blob files that were being written. Always empty unless the database is opened
@@ -46,8 +48,8 @@ pub(super) fn replay(
     blobs: &BlobFiles,
     (check, sync): (bool, bool),
 ) -> Result<Replayed> {
-    let files = SegmentFiles::find(storage, recycler, state, manifest)?;
-    let mut replayed = Replayed::default();
+    let (files, converted) = SegmentFiles::find(storage, recycler, state, manifest)?;
+    let mut replayed = Replayed { converted, ..Replayed::default() };
     let mut stale = Vec::new();
     let mut id = state.log_start;
     // The end of the log, and the segment and content there that should have continued.
@@ -58,7 +60,7 @@ pub(super) fn replay(
             (_, Some(0)) => stale.extend(files.0.get(&id).map(|segment| segment.file.clone())),
             (Some(segment), known_end) => {
                 let file = &segment.file;
-                let content = read_content(&**file, segment.seed, known_end, check, blobs)?;
+                let content = read_content(&**file, segment.header.seed, known_end, check, blobs)?;
                 let end = content.bytes.len() as u64;
                 if let Some(known_end) = known_end.filter(|&known_end| known_end != end) {
                     let expected = format!("as all are up to offset {known_end}");
@@ -68,7 +70,7 @@ pub(super) fn replay(
                     // A process that was killed may have left it in the system's memory only.
                     file.sync().context(|| format!("syncing {}", file.name()))?;
                 }
-                let replay = Segment::recovered(file.clone(), id, segment.seed, &content.bytes, recycler)?;
+                let replay = Segment::recovered(file.clone(), segment.header, &content.bytes, recycler)?;
                 index(&replay, state, &mut replayed, check)?;
                 replayed.segments.push(replay);
                 if !content.sealed && known_end.is_none() {

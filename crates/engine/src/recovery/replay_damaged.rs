@@ -26,7 +26,7 @@ pub(super) fn replay_damaged(
     manifest: u64,
     blobs: &BlobFiles,
 ) -> Result<Replayed> {
-    let files = SegmentFiles::find(storage, recycler, state, manifest)?;
+    let (files, _) = SegmentFiles::find(storage, recycler, state, manifest)?;
     let start = Position { segment: state.log_start, offset: 0 };
     let proven = files.proven(storage, state, start)?;
     let known = state.log_ends.iter().rev().find(|(_, end)| **end > 0).map_or(0, |(&id, _)| id);
@@ -51,7 +51,7 @@ pub(super) fn replay_damaged(
                     replayed.damage.push(files.headless(id, &expected));
                 }
                 let replay =
-                    Segment::recovered(segment.file.clone(), id, segment.seed, &bytes[..end], recycler)?;
+                    Segment::recovered(segment.file.clone(), segment.header, &bytes[..end], recycler)?;
                 index_damaged(&replay, state, &mut replayed)?;
                 replayed.segments.push(replay);
                 if !sealed && known_end.is_none() && id >= proven.segment.max(known) {
@@ -88,7 +88,7 @@ impl Part<'_> {
         let bytes = &self.bytes[..limit];
         let name = segment.file.name();
         let mut end = limit.min(BLOCK as usize);
-        let mut pieces = Pieces::new(segment.seed, bytes, BLOCK as usize);
+        let mut pieces = Pieces::new(segment.header.seed, bytes, BLOCK as usize);
         while let Some(piece) = pieces.next() {
             let must_be_sound = (end as u64) < required;
             match piece {

@@ -8,18 +8,29 @@ use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use crate::error::{Error, IoContext, Result};
 use crate::log::identity::Identities;
-use crate::log::salvage::proven_durable;
+use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::segment::{BLOCK, Recycler};
-use crate::log::{Position, segment};
+use crate::log::{Position, SegmentHeader, segment};
+use crate::log_position::LogPosition;
 use crate::manifest::{DatabaseState, read_all};
 
 /// A log file with a segment that may be part of the log.
 #[derive(Debug)]
 pub(super) struct SegmentFile {
     pub file: Arc<dyn File>,
-    pub seed: u64,
+    pub header: SegmentHeader,
     /// Whether the header is as it was written. If not, the first record identified the segment.
     pub has_header: bool,
+}
+
+impl SegmentFile {
+    /// The end of the segment's sound records.
+    pub fn end(&self, storage: &dyn Storage) -> Result<LogPosition> {
+        let bytes = read_all(storage, self.file.name())?;
+        let mut pieces = Pieces::new(self.header.seed, &bytes, BLOCK as usize);
+        while let Some(Piece::Record { .. }) = pieces.next() {}
+        Ok(self.header.position(pieces.position() as u64))
+    }
 }
 
 /// The segments that the log may consist of, by number.
@@ -27,16 +38,17 @@ pub(super) struct SegmentFile {
 pub(super) struct SegmentFiles(pub BTreeMap<u64, SegmentFile>);
 
 impl SegmentFiles {
-    /// Opens all log files; those of segments before the log's start, or of no segment, go to the recycler. `manifest`
-    /// is the number of the current manifest.
+    /// Opens all log files. Returns those of segments before the log's start too, old to young; those of no segment go
+    /// to the recycler. `manifest` is the number of the current manifest.
     pub fn find(
         storage: &dyn Storage,
         recycler: &Arc<Recycler>,
         state: &DatabaseState,
         manifest: u64,
-    ) -> Result<Self> {
+    ) -> Result<(Self, Vec<SegmentFile>)> {
         let mut found = BTreeMap::new();
         let mut headless = Vec::new();
+        let mut converted = Vec::new();
         for name in storage.list().context(|| "listing the database directory".to_owned())? {
             if !segment::is_file_name(&name) {
                 continue;
@@ -45,11 +57,11 @@ impl SegmentFiles {
             let file = storage.open(&name, OpenMode::Write).context(|| format!("opening {name}"))?;
             let mut block = AlignedBuffer::zeroed(BLOCK as usize);
             let read = file.read_at(&mut block, 0).context(|| format!("reading {name}"))?;
-            match segment::parse_header(&name, &block[..read])? {
-                Some((id, seed)) if id >= state.log_start => {
-                    found.insert(id, SegmentFile { file, seed, has_header: true });
+            match SegmentHeader::parse(&name, &block[..read])? {
+                Some(header) if header.id >= state.log_start => {
+                    found.insert(header.id, SegmentFile { file, header, has_header: true });
                 }
-                Some(_) => recycler.add(file),
+                Some(header) => converted.push(SegmentFile { file, header, has_header: true }),
                 None => headless.push((name, file)),
             }
         }
@@ -58,11 +70,15 @@ impl SegmentFiles {
         for (name, file) in headless {
             let bytes = read_all(storage, &name)?;
             match identities.find(&bytes, &found) {
-                Some((id, seed)) => drop(found.insert(id, SegmentFile { file, seed, has_header: false })),
+                Some((id, seed)) => {
+                    let header = SegmentHeader { id, seed, opening: 0, follows: None };
+                    found.insert(id, SegmentFile { file, header, has_header: false });
+                }
                 None => recycler.add(file),
             }
         }
-        Ok(Self(found))
+        converted.sort_by_key(|segment| (segment.header.opening, segment.header.id));
+        Ok((Self(found), converted))
     }
 
     /// How far marks behind `from` prove that the log was durable. Segments whose end an earlier recovery found are
@@ -77,7 +93,7 @@ impl SegmentFiles {
             }
             let bytes = read_all(storage, segment.file.name())?;
             let start = if id == from.segment { from.offset.max(BLOCK) } else { BLOCK };
-            let durable = proven_durable(id, segment.seed, &bytes, start as usize);
+            let durable = proven_durable(id, segment.header.seed, &bytes, start as usize);
             proven = proven.max(durable.unwrap_or_default());
         }
         Ok(proven)

@@ -21,7 +21,7 @@ use crate::log::identity::Identities;
 use crate::log::record::Record;
 use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::segment::BLOCK;
-use crate::log::{Position, segment};
+use crate::log::{Position, SegmentHeader, segment};
 use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
 use crate::merge::YoungItems;
 use crate::table::SegmentSpan;
@@ -150,8 +150,8 @@ impl Repair {
         let mut headless = Vec::new();
         for name in self.log_files()? {
             let block = self.read_start(&name);
-            match segment::parse_header(&name, &block)? {
-                Some((id, seed)) if id >= state.log_start => {
+            match SegmentHeader::parse(&name, &block)? {
+                Some(SegmentHeader { id, seed, .. }) if id >= state.log_start => {
                     found.insert(id, Found { name, seed, is_sound: true });
                 }
                 Some(_) => {}
@@ -345,7 +345,7 @@ fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32,
                     Record::Batch(items) => {
                         items.for_each(|(keyspace, _, item_start)| visit(keyspace, start + item_start));
                     }
-                    Record::Mark(_) => scan.records -= 1,
+                    Record::Mark(_) | Record::Unlogged { .. } => scan.records -= 1,
                     Record::Seal { .. } => {
                         scan.records -= 1;
                         is_sealed = true;

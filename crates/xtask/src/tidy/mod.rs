@@ -80,6 +80,7 @@ pub fn run(options: &Options) -> Result<(), String> {
         findings.extend(words::check(file));
     }
     findings.extend(source::dead_files(&files));
+    findings.extend(circles::check(&files));
     findings.extend(manifests::check(&files));
     findings.extend(documents::check(&files));
     for Finding { path, line, message } in &findings {
