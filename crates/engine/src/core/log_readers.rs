@@ -8,8 +8,8 @@ use crate::failure::lacks_space;
 use crate::log::Segment;
 
 impl Shared {
-    /// Makes a segment that is about to be converted durable, if readers of the log may need it. Without space it is not
-    /// kept, and they learn that it is gone.
+    /// Makes a segment that is about to be converted durable, if readers of the log may need it. Without space it is
+    /// not kept, and they learn that it is gone.
     pub fn keep_for_readers(&self, segment: &Segment) -> Result<()> {
         if !self.log.retained.keeps(&segment.header) {
             return Ok(());
