@@ -18,7 +18,6 @@ mod file_names;
 #[doc(hidden)]
 pub mod fuzz;
 mod hash_key;
-mod item;
 mod level;
 mod limits;
 mod log;
@@ -37,9 +36,10 @@ mod settings_bounds;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
 pub mod simulation;
-mod table;
 mod table_sizes;
 mod young_directory;
+
+use alluvium_table::{self as table, item};
 
 pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, resident_bytes_beyond_limit};
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};

@@ -1,9 +1,9 @@
-//! The rule that the engine and its storage import locks, atomics and threads from one module.
+//! The rule that the engine, its tables and its storage import locks, atomics and threads from one module.
 
 use super::{Finding, TidyFile};
 
 /// Sources that the rule covers.
-const COVERED: [&str; 2] = ["crates/engine/src/", "crates/io/src/"];
+const COVERED: [&str; 3] = ["crates/engine/src/", "crates/io/src/", "crates/table/src/"];
 /// Exceptions among them: the module itself, a buffer that has a model checker of its own, tests, and the simulation,
 /// which is not part of the simulated program.
 const EXCEPTIONS: [&str; 6] = [

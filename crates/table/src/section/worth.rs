@@ -1,0 +1,103 @@
+//! What filter, index and pages of a section are worth in memory: the reads that they save per byte.
+
+use super::Section;
+use crate::page::Layout;
+
+/// Maximum bytes of filter and index for which the filter is read from flash with the index for a single lookup. A
+/// larger read takes about as long as two reads of a page.
+const READ_BYTES_MAX: u64 = 128 << 10;
+
+/// Pages are worth less than any filter or index, which all lookups need. Among themselves they are ordered by the
+/// reads that scans save.
+const PAGES_FACTOR: f64 = 1e-20;
+
+/// A part of a section that can be dropped in one step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Part {
+    /// Reads that it saves, per lookup of the whole hash space and per byte.
+    pub worth: f64,
+    /// Minimum bytes of memory that become free.
+    pub bytes: u64,
+    /// Whether the filter is dropped.
+    pub has_filter: bool,
+    /// Whether the index is dropped, and the filter with it.
+    pub has_index: bool,
+    /// Whether the pages are dropped, and nothing else.
+    pub has_pages: bool,
+}
+
+impl Section {
+    /// Whether filter and index are in memory both or not at all. True for hash layout, where a lookup by the index
+    /// alone reads the pages of two buckets, while filter and index together are one read.
+    pub(super) fn is_joint(&self) -> bool {
+        self.entry.layout == Layout::Hash && self.entry.filter.len + self.entry.index.len <= READ_BYTES_MAX
+    }
+
+    /// What a byte of the index is worth, or a byte of index and filter if they are joint: it saves one read for each
+    /// lookup in the section's range. At least what the filter is worth, which has no use without the index.
+    pub(super) fn index_worth(&self) -> f64 {
+        let index = self.entry.index.len;
+        if self.is_joint() {
+            return self.range_share() / (index + self.entry.filter.len).max(1) as f64;
+        }
+        let worth = self.range_share() / index.max(1) as f64;
+        if self.wants_filter() { worth.max(self.filter_worth()) } else { worth }
+    }
+
+    /// What a byte of the filter is worth: it saves a page for each lookup in the section's range, except lookups that
+    /// find their key there, which are few in all levels except the last.
+    pub(super) fn filter_worth(&self) -> f64 {
+        self.range_share() / self.entry.filter.len.max(1) as f64
+    }
+
+    /// What a byte of the pages is worth: all together save one read for each scan of a prefix in the section's range.
+    pub(super) fn pages_worth(&self) -> f64 {
+        PAGES_FACTOR * self.range_share() / self.kept_pages_bytes().max(1) as f64
+    }
+
+    /// The parts in memory that can be dropped.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+        let pages = self.pages.load().is_some().then(|| Part {
+            worth: self.pages_worth(),
+            bytes: self.kept_pages_bytes(),
+            has_filter: false,
+            has_index: false,
+            has_pages: true,
+        });
+        let loaded = self.index.load();
+        let (bytes, has_filter) = match &*loaded {
+            Some(index) => (index.memory_bytes(), index.has_filter()),
+            None => return [pages, None, None].into_iter().flatten(),
+        };
+        let is_separate = has_filter && !self.is_joint();
+        let filter = Part {
+            worth: self.filter_worth(),
+            bytes: bytes.filter,
+            has_filter,
+            has_index: false,
+            has_pages: false,
+        };
+        let index = Part {
+            worth: self.index_worth(),
+            bytes: bytes.index + if is_separate { 0 } else { bytes.filter },
+            has_filter: has_filter && !is_separate,
+            has_index: true,
+            has_pages: false,
+        };
+        [pages, is_separate.then_some(filter), Some(index)].into_iter().flatten()
+    }
+
+    /// Drops a part. Returns `false` if it is not there, or is being loaded.
+    pub(crate) fn drop_part(&self, part: Part) -> bool {
+        match part {
+            Part { has_pages: true, .. } => self.drop_pages(),
+            Part { has_index: true, .. } => self.drop_index(),
+            _ => self.drop_filter(),
+        }
+    }
+
+    /// The share of the hash space that the section covers.
+    fn range_share(&self) -> f64 {
+        (self.entry.range.high - self.entry.range.low) as f64 / u128::MAX as f64
+    }
+}
