@@ -3,7 +3,7 @@
 use alluvium_base::KeyHash;
 
 use crate::bucket_group::GroupBuilder;
-use crate::cluster_filter::{ClusterBuilder, ClusterSpec, MadeCluster};
+use crate::cluster_builder::{ClusterBuilder, ClusterSpec, MadeCluster};
 use crate::directory::IndexKind;
 use crate::error::{Error, Result};
 use crate::filter_builder::{FilterBuilder, FilterKind};

@@ -5,7 +5,7 @@ use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::static_filter::StaticFilter;
 
-use crate::cluster_filter::ClusterBuilder;
+use crate::cluster_builder::ClusterBuilder;
 use crate::covering_builder::CoveringBuilder;
 use crate::error::Result;
 use crate::own_filter::OwnFilter;

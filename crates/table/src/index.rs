@@ -15,7 +15,7 @@ use crate::directory::{IndexKind, SectionEntry};
 use crate::index_memory::{Charge, MemoryBytes};
 use crate::index_parts::{split_index, three_level};
 use crate::own_filter::OwnFilter;
-use crate::page_list::{PageList, PageRead};
+use crate::page_list::{PageList, PageRead, page_number};
 use crate::paged_trie::PagedTrie;
 
 /// The filter and the page index of a section, loaded. The filter may have been dropped again.
@@ -384,10 +384,4 @@ impl SectionIndex {
         let last = PageRead::new(page_number(range.last), goes_on);
         PageList::range(page_number(range.first + u64::from(is_before)), last)
     }
-}
-
-/// Numbers beyond any page stay beyond: the section compares them with its page count.
-#[inline]
-pub(super) fn page_number(page: u64) -> u32 {
-    u32::try_from(page).unwrap_or(u32::MAX)
 }

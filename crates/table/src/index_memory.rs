@@ -10,7 +10,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
-use crate::section::{Part, Section};
+use crate::memory_holder::{MemoryHolder, Part};
 use crate::waiting_room::WaitingRoom;
 
 /// Bytes of memory of indexes, by kind.
@@ -77,10 +77,10 @@ struct Counts {
     damaged_blocks: AtomicU64,
 }
 
-/// Sections that have something in memory, oldest first. Some may no longer exist.
+/// Holders that have something in memory, oldest first. Some may no longer exist.
 #[derive(Debug, Default)]
 struct Loaded {
-    sections: Vec<Weak<Section>>,
+    holders: Vec<Weak<dyn MemoryHolder>>,
     /// Length at which those that no longer exist are removed.
     prune_at: usize,
 }
@@ -269,15 +269,15 @@ impl IndexMemory {
         Charge { memory: Arc::clone(self), bytes, table_bytes: 0, page_bytes: 0 }
     }
 
-    /// Registers a section that has something in memory.
-    pub(super) fn register(&self, section: Weak<Section>) {
+    /// Registers a holder that has something in memory.
+    pub(super) fn register(&self, holder: Weak<dyn MemoryHolder>) {
         let mut loaded = self.loaded();
-        if loaded.sections.len() >= loaded.prune_at {
-            loaded.sections.retain(|section| section.strong_count() > 0);
+        if loaded.holders.len() >= loaded.prune_at {
+            loaded.holders.retain(|holder| holder.strong_count() > 0);
             // Twice the remaining number, so that pruning costs a constant per registration.
-            loaded.prune_at = 2 * loaded.sections.len() + 64;
+            loaded.prune_at = 2 * loaded.holders.len() + 64;
         }
-        loaded.sections.push(section);
+        loaded.holders.push(holder);
     }
 
     fn loaded(&self) -> MutexGuard<'_, Loaded> {
@@ -285,23 +285,25 @@ impl IndexMemory {
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parts of sections that are in memory and worth less per byte than `worth`.
-    fn parts_below(&self, worth: f64) -> Vec<(Arc<Section>, Part)> {
+    /// Parts that are in memory and worth less per byte than `worth`.
+    fn parts_below(&self, worth: f64) -> Vec<(Arc<dyn MemoryHolder>, Part)> {
         let loaded = self.loaded();
-        let sections = loaded.sections.iter().filter_map(Weak::upgrade);
-        let parts =
-            sections.flat_map(|section| section.parts().map(move |part| (Arc::clone(&section), part)));
-        parts.filter(|(_, part)| part.worth < worth).collect()
+        let mut below = Vec::new();
+        for holder in loaded.holders.iter().filter_map(Weak::upgrade) {
+            let parts = holder.parts().into_iter().flatten().filter(|part| part.worth < worth);
+            below.extend(parts.map(|part| (Arc::clone(&holder), part)));
+        }
+        below
     }
 
     /// Drops these parts, those worth least first, until `bytes` more fit.
-    fn drop_parts(&self, bytes: u64, mut parts: Vec<(Arc<Section>, Part)>) {
+    fn drop_parts(&self, bytes: u64, mut parts: Vec<(Arc<dyn MemoryHolder>, Part)>) {
         parts.sort_by(|left, right| left.1.worth.total_cmp(&right.1.worth));
-        for (section, part) in parts {
+        for (holder, part) in parts {
             if self.has_room(bytes) {
                 return;
             }
-            if section.drop_part(part) {
+            if holder.drop_part(part) {
                 self.count_unkept(u64::from(part.has_filter), u64::from(part.has_index));
             }
         }
@@ -353,7 +355,7 @@ mod tests {
         assert!(charge.try_add_filter(40, ANY));
         assert_eq!(memory.bytes(), MemoryBytes { filter: 40, index: 60 });
         assert!(!memory.has_room(1));
-        assert!(!memory.could_make_room(1, ANY), "no section is registered that could go");
+        assert!(!memory.could_make_room(1, ANY), "no holder is registered that could drop something");
         assert!(memory.try_charge(index(40), ANY).is_none());
         let beyond = memory.charge(index(7));
         let releases = memory.releases();

@@ -94,6 +94,12 @@ impl PageList {
     }
 }
 
+/// Numbers beyond any page stay beyond: the section compares them with its page count.
+#[inline]
+pub(super) fn page_number(page: u64) -> u32 {
+    u32::try_from(page).unwrap_or(u32::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

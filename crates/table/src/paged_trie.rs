@@ -13,8 +13,7 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::trie::Trie;
 
 use crate::frame::{u32_at, u64_at};
-use crate::index::page_number;
-use crate::page_list::{PageList, PageRead};
+use crate::page_list::{PageList, PageRead, page_number};
 
 const STRADDLE_BYTES: usize = 16;
 

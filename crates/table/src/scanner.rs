@@ -12,7 +12,6 @@ use crate::page::PAGE_BYTES;
 use crate::read_ahead::{Extent, ReadAhead};
 use crate::scan_scope::Scope;
 use crate::section::Section;
-use crate::section_range::SectionRange;
 
 /// Bytes per read.
 #[cfg(test)]
@@ -94,14 +93,6 @@ impl SectionScanner {
     ) -> Self {
         let extents = sections.into_iter().map(|section| Extent { pages: 0..section.page_count(), section });
         Self::over(ReadAhead::start(storage, extents, read_bytes), Vec::new())
-    }
-
-    /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or
-    /// with some log2 as many reads as there are pages.
-    pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange], read_bytes: usize) -> Result<Self> {
-        let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
-        let wanted = ranges.iter().map(|range| range.range).collect();
-        Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 
     /// Reads the beginnings of all `scanners` together. To be called before any of them advances.

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, HashRange, KeyHash};
-use alluvium_io::AlignedBuffer;
+use alluvium_io::{AlignedBuffer, Storage};
 
 use crate::error::Result;
 use crate::item::Item;
@@ -74,6 +74,16 @@ impl SectionRange {
         let end =
             last.map_or(section.page_count(), |last| last.saturating_add(pages).min(section.page_count()));
         Ok(Extent { section: Arc::clone(section), pages: first..end.max(first) })
+    }
+}
+
+impl SectionScanner {
+    /// Like [`SectionScanner::chain`], for parts of sections of sorted layout. Finds their pages in the indexes, or
+    /// with some log2 as many reads as there are pages.
+    pub fn chain_ranges(storage: &dyn Storage, ranges: &[SectionRange], read_bytes: usize) -> Result<Self> {
+        let extents = ranges.iter().map(SectionRange::extent).collect::<Result<Vec<_>>>()?;
+        let wanted = ranges.iter().map(|range| range.range).collect();
+        Ok(Self::over(ReadAhead::start(storage, extents, read_bytes), wanted))
     }
 }
 

@@ -1,59 +1,16 @@
 //! Lookups in the filter of a table in buckets, which also answers for the tables below it.
 
-use std::sync::Arc;
-
 use alluvium_base::{Corruption, KeyHash};
-use alluvium_index::bloom_cluster::{Column, RunSet};
+use alluvium_index::bloom_cluster::Column;
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
 
+use super::asked::{Asked, ColumnRead, Verdict};
 use super::{Section, read_exact};
 use crate::cluster_filter::ColumnPlace;
 use crate::error::Result;
-use crate::index::SectionIndex;
 use crate::page::{Layout, PAGE_BYTES};
 use crate::page_list::{PageList, PageRead};
-
-/// The answer of a section to a lookup of a hash.
-#[derive(Debug)]
-pub enum Asked {
-    /// The pages that may hold the key.
-    Pages(PageList),
-    /// Which tables may hold it, among this one and those that its filter covers.
-    Runs(Verdict),
-    /// A column of the filter has to be read first.
-    Column(ColumnRead),
-}
-
-/// Which of several tables may hold a key.
-#[derive(Debug)]
-pub struct Verdict {
-    index: Arc<SectionIndex>,
-    runs: RunSet,
-}
-
-/// A read of a column of a filter.
-#[derive(Debug)]
-pub struct ColumnRead {
-    index: Arc<SectionIndex>,
-    place: ColumnPlace,
-    /// What to read. The pages are numbered as if the filter were part of the section's pages.
-    pub read: PageRead,
-    /// Offset of the column in what is read.
-    skip: usize,
-}
-
-impl Verdict {
-    /// Whether the table at `depth` below this one may hold the key. Returns `None` if the filter does not cover the
-    /// file of this number there.
-    #[inline]
-    pub fn says(&self, depth: usize, file: u64) -> Option<bool> {
-        let covers = self.index.covers()?;
-        let is_known = depth == 0 || covers.get(depth - 1) == Some(&file);
-        let run = covers.len().checked_sub(depth)?;
-        is_known.then(|| self.runs.contains(run as u32))
-    }
-}
 
 impl Section {
     /// Whether the section has a key of this hash, as far as that is known without reading pages.

@@ -1,6 +1,6 @@
 //! Filter and index of a section in memory: read when they are first needed, kept as far as memory allows.
 
-use std::sync::{Arc, PoisonError, TryLockError, Weak};
+use std::sync::{Arc, PoisonError, TryLockError};
 
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
@@ -124,7 +124,7 @@ impl Section {
     /// Registers the section with the memory as one that has something to drop.
     pub(super) fn register(&self) {
         if !self.is_registered.swap(true, Ordering::Relaxed) {
-            self.memory.register(Weak::clone(&self.me));
+            self.memory.register(self.me.clone());
         }
     }
 

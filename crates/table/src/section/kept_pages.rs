@@ -6,23 +6,10 @@
 
 use std::sync::Arc;
 
-use alluvium_io::sync::OnceLock;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::Section;
-use crate::index_memory::Charge;
-use crate::page::PAGE_BYTES;
-
-/// Bytes of memory of a kept page.
-const KEPT_PAGE_BYTES: u64 = (PAGE_BYTES + size_of::<KeptPage>() + 16) as u64;
-
-type KeptPage = OnceLock<Box<[u8; PAGE_BYTES]>>;
-
-/// Room for all pages of a section. All of it is counted from the beginning, though it is filled page by page.
-pub(super) struct KeptPages {
-    pages: Box<[KeptPage]>,
-    _charge: Charge,
-}
+use crate::page_slots::{PageSlots, SLOT_BYTES};
 
 impl Section {
     /// Fills `buffer` with the pages from `first` on if all of them are in memory.
@@ -39,16 +26,16 @@ impl Section {
     pub(crate) fn keep_pages(&self, first: u32, bytes: &[u8]) {
         let Some(kept) = self.pages.load_full().or_else(|| self.make_kept()) else { return };
         for (number, bytes) in (first..).zip(bytes.as_chunks().0) {
-            let Some(page) = kept.pages.get(number as usize) else { return };
-            if page.get().is_none() && self.check_page(number, bytes).is_ok() {
-                page.get_or_init(|| Box::new(*bytes));
+            let Some(slot) = kept.slot(number) else { return };
+            if slot.get().is_none() && self.check_page(number, bytes).is_ok() {
+                slot.get_or_init(|| Box::new(*bytes));
             }
         }
     }
 
     /// Bytes of memory of all pages.
     pub(super) fn kept_pages_bytes(&self) -> u64 {
-        u64::from(self.entry.page_count) * KEPT_PAGE_BYTES
+        u64::from(self.entry.page_count) * SLOT_BYTES
     }
 
     /// Drops the pages. Returns whether it had any.
@@ -56,7 +43,7 @@ impl Section {
         self.pages.swap(None).is_some()
     }
 
-    fn make_kept(&self) -> Option<Arc<KeptPages>> {
+    fn make_kept(&self) -> Option<Arc<PageSlots>> {
         let bytes = self.kept_pages_bytes();
         if self.memory.bytes_max() == u64::MAX || !self.pages_get_room(bytes) {
             return None;
@@ -66,8 +53,7 @@ impl Section {
             return Some(kept);
         }
         let charge = self.memory.try_charge_pages(bytes, self.pages_worth())?;
-        let pages = (0..self.entry.page_count).map(|_| KeptPage::new()).collect();
-        let kept = Arc::new(KeptPages { pages, _charge: charge });
+        let kept = Arc::new(PageSlots::new(self.entry.page_count, charge));
         self.pages.store(Some(Arc::clone(&kept)));
         self.register();
         Some(kept)
@@ -85,23 +71,5 @@ impl Section {
             self.pages_refused_at.store(releases, Ordering::Relaxed);
         }
         could
-    }
-}
-
-impl KeptPages {
-    fn copy(&self, first: u32, buffer: &mut [u8]) -> bool {
-        let (targets, _) = buffer.as_chunks_mut::<PAGE_BYTES>();
-        let Some(pages) = self.pages.get(first as usize..first as usize + targets.len()) else {
-            return false;
-        };
-        if pages.iter().any(|page| page.get().is_none()) {
-            return false;
-        }
-        for (target, page) in targets.iter_mut().zip(pages) {
-            if let Some(page) = page.get() {
-                *target = **page;
-            }
-        }
-        true
     }
 }

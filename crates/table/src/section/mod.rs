@@ -1,5 +1,6 @@
 //! [`Section`]: one keyspace's items over one range of hashes, within a table file.
 
+mod asked;
 mod clustered;
 mod kept_index;
 mod kept_pages;
@@ -26,6 +27,7 @@ use crate::index_memory::{Charge, IndexMemory};
 use crate::item::Item;
 use crate::page::{Layout, PAGE_BYTES, Page, page_seed};
 use crate::page_list::{PageList, PageRead};
+use crate::page_slots::PageSlots;
 #[cfg(test)]
 use crate::search::Place;
 use crate::segment_span::SegmentSpan;
@@ -40,7 +42,7 @@ pub struct Section {
     identity: Identity,
     entry: SectionEntry,
     index: ArcSwapOption<SectionIndex>,
-    pages: ArcSwapOption<KeptPages>,
+    pages: ArcSwapOption<PageSlots>,
     /// Held while index or pages change, so that two first lookups do not both read the index.
     loading: Mutex<()>,
     memory: Arc<IndexMemory>,
@@ -345,10 +347,7 @@ impl Section {
     }
 }
 
-use kept_pages::KeptPages;
-
-pub use clustered::{Asked, ColumnRead, Verdict};
-pub(super) use worth::Part;
+pub use asked::{Asked, ColumnRead, Verdict};
 
 impl fmt::Debug for Section {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,7 @@
 //! What filter, index and pages of a section are worth in memory: the reads that they save per byte.
 
 use super::Section;
+use crate::memory_holder::{MemoryHolder, Part};
 use crate::page::Layout;
 
 /// Maximum bytes of filter and index for which the filter is read from flash with the index for a single lookup. A
@@ -10,21 +11,6 @@ const READ_BYTES_MAX: u64 = 128 << 10;
 /// Pages are worth less than any filter or index, which all lookups need. Among themselves they are ordered by the
 /// reads that scans save.
 const PAGES_FACTOR: f64 = 1e-20;
-
-/// A part of a section that can be dropped in one step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Part {
-    /// Reads that it saves, per lookup of the whole hash space and per byte.
-    pub worth: f64,
-    /// Minimum bytes of memory that become free.
-    pub bytes: u64,
-    /// Whether the filter is dropped.
-    pub has_filter: bool,
-    /// Whether the index is dropped, and the filter with it.
-    pub has_index: bool,
-    /// Whether the pages are dropped, and nothing else.
-    pub has_pages: bool,
-}
 
 impl Section {
     /// Whether filter and index are in memory both or not at all. True for hash layout, where a lookup by the index
@@ -55,8 +41,14 @@ impl Section {
         PAGES_FACTOR * self.range_share() / self.kept_pages_bytes().max(1) as f64
     }
 
-    /// The parts in memory that can be dropped.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = Part> + use<> {
+    /// The share of the hash space that the section covers.
+    fn range_share(&self) -> f64 {
+        (self.entry.range.high - self.entry.range.low) as f64 / u128::MAX as f64
+    }
+}
+
+impl MemoryHolder for Section {
+    fn parts(&self) -> [Option<Part>; 3] {
         let pages = self.pages.load().is_some().then(|| Part {
             worth: self.pages_worth(),
             bytes: self.kept_pages_bytes(),
@@ -67,7 +59,7 @@ impl Section {
         let loaded = self.index.load();
         let (bytes, has_filter) = match &*loaded {
             Some(index) => (index.memory_bytes(), index.has_filter()),
-            None => return [pages, None, None].into_iter().flatten(),
+            None => return [pages, None, None],
         };
         let is_separate = has_filter && !self.is_joint();
         let filter = Part {
@@ -84,20 +76,14 @@ impl Section {
             has_index: true,
             has_pages: false,
         };
-        [pages, is_separate.then_some(filter), Some(index)].into_iter().flatten()
+        [pages, is_separate.then_some(filter), Some(index)]
     }
 
-    /// Drops a part. Returns `false` if it is not there, or is being loaded.
-    pub(crate) fn drop_part(&self, part: Part) -> bool {
+    fn drop_part(&self, part: Part) -> bool {
         match part {
             Part { has_pages: true, .. } => self.drop_pages(),
             Part { has_index: true, .. } => self.drop_index(),
             _ => self.drop_filter(),
         }
-    }
-
-    /// The share of the hash space that the section covers.
-    fn range_share(&self) -> f64 {
-        (self.entry.range.high - self.entry.range.low) as f64 / u128::MAX as f64
     }
 }

@@ -1,0 +1,184 @@
+//! [`ClusterBuilder`]: makes the filter of a table in buckets, with the filters of the tables below it.
+
+use std::sync::Arc;
+
+use alluvium_base::{Corruption, KeyHash};
+use alluvium_index::bloom_cluster::{ClusterWriter, ColumnBuilder, Packing, RUNS_MAX};
+use alluvium_io::AlignedBuffer;
+
+use crate::cluster_filter::ColumnPlace;
+use crate::columns::Columns;
+use crate::error::Result;
+use crate::index::SectionIndex;
+use crate::section::Section;
+
+/// Bytes of a filter block that are read at a time while it is copied.
+const READ_BYTES: u64 = 256 << 10;
+
+/// How the filter of a table in buckets is made.
+#[derive(Clone, Debug)]
+pub struct ClusterSpec {
+    /// Bits per item, 1 to 32.
+    pub bits_per_key: u8,
+    /// Approximate number of items of a column in a table.
+    pub column_items: u64,
+    /// Whether lookups read the filter column by column from flash. Otherwise it is in memory.
+    pub on_flash: bool,
+    /// Tables whose filters it takes over, young to old, with all tables that those cover. They are directly below the
+    /// new table wherever it will be placed.
+    pub below: Vec<Arc<Section>>,
+}
+
+/// Gathers hashes and makes the filter of a section.
+#[derive(Debug)]
+pub(super) struct ClusterBuilder {
+    spec: ClusterSpec,
+    range: (u64, u64),
+    hashes: Vec<KeyHash>,
+}
+
+/// The result of [`ClusterBuilder::finish`].
+#[derive(Debug)]
+pub(super) struct MadeCluster {
+    /// The second part of the index block.
+    pub header: Vec<u8>,
+    /// The filter block.
+    pub columns: Vec<u8>,
+    pub on_flash: bool,
+}
+
+impl ClusterBuilder {
+    pub fn new(spec: ClusterSpec, range: (u64, u64), items_expected: u64) -> Self {
+        Self { spec, range, hashes: Vec::with_capacity(items_expected as usize) }
+    }
+
+    /// Adds an item. Equal hashes follow each other.
+    #[inline]
+    pub fn push(&mut self, hash: KeyHash) {
+        if self.hashes.last() != Some(&hash) {
+            self.hashes.push(hash);
+        }
+    }
+
+    /// The number stored in the directory of the file.
+    pub fn bits_per_key(&self) -> u8 {
+        self.spec.bits_per_key
+    }
+
+    /// Copies the filters of the tables below and adds those of the items. Reads the filters below that are not in
+    /// memory.
+    pub fn finish(self) -> Result<MadeCluster> {
+        let Self { spec, range, hashes } = self;
+        let mut columns = Columns::for_items(range, hashes.len() as u64, spec.column_items);
+        let mut readers = Vec::new();
+        let mut runs_left = RUNS_MAX - 1;
+        for section in &spec.below {
+            let reader = ColumnReader::new(section, spec.bits_per_key)?;
+            let Some(reader) = reader.filter(|reader| reader.runs <= runs_left) else { break };
+            // Columns of a quarter to four times the intended number of items are kept; otherwise filters are begun
+            // anew.
+            if readers.is_empty() && reader.columns.shift.abs_diff(columns.shift) <= 2 {
+                columns = Columns::new(range, reader.columns.shift);
+            }
+            if reader.columns.shift != columns.shift || !reader.holds(&columns) {
+                break;
+            }
+            runs_left -= reader.runs;
+            readers.push(reader);
+        }
+        let packing = if spec.on_flash { Packing::Pages } else { Packing::Dense };
+        let mut writer = ClusterWriter::new(packing);
+        let mut builder = ColumnBuilder::new(spec.bits_per_key.into());
+        let mut out = Vec::new();
+        let mut rest = &hashes[..];
+        for number in 0..columns.count {
+            builder.clear();
+            for reader in readers.iter_mut().rev() {
+                reader.copy_to(columns.first + number, &mut builder)?;
+            }
+            let end = rest.partition_point(|hash| columns.column(*hash) <= number);
+            let (here, later) = rest.split_at(end);
+            builder.add(here);
+            rest = later;
+            writer.push(&builder, &mut out);
+        }
+        let directory = writer.finish();
+        let covers: Vec<u64> = readers.iter().flat_map(|reader| reader.files.iter().copied()).collect();
+        let mut header = Vec::new();
+        header.extend_from_slice(&u64::from(columns.shift).to_le_bytes());
+        header.extend_from_slice(&(covers.len() as u64).to_le_bytes());
+        covers.iter().for_each(|file| header.extend_from_slice(&file.to_le_bytes()));
+        header.extend_from_slice(&directory.to_bytes());
+        Ok(MadeCluster { header, columns: out, on_flash: spec.on_flash })
+    }
+}
+
+/// Reads the columns of a table's filter in order: from memory, or from flash several at a time.
+struct ColumnReader<'s> {
+    section: &'s Section,
+    index: Arc<SectionIndex>,
+    columns: Columns,
+    runs: u32,
+    /// File numbers of the table and of those that its filter covers.
+    files: Vec<u64>,
+    buffer: AlignedBuffer,
+    /// The part of the filter block that is in the buffer.
+    buffered: std::ops::Range<u64>,
+}
+
+impl<'s> ColumnReader<'s> {
+    /// Returns `None` for a table without such a filter, or with a different number of bits.
+    fn new(section: &'s Section, bits_per_key: u8) -> Result<Option<Self>> {
+        let index = section.index_without_filter()?;
+        let Some(filter) = index.cluster() else { return Ok(None) };
+        if section.entry().filter_tag_bits != bits_per_key {
+            return Ok(None);
+        }
+        let mut files = vec![section.file_number()];
+        files.extend_from_slice(filter.covers());
+        Ok(Some(Self {
+            section,
+            columns: filter.columns(),
+            runs: filter.runs(),
+            files,
+            index,
+            buffer: AlignedBuffer::new(),
+            buffered: 0..0,
+        }))
+    }
+
+    /// Whether the table has every column of `others`.
+    fn holds(&self, others: &Columns) -> bool {
+        self.columns.first <= others.first
+            && others.first + others.count <= self.columns.first + self.columns.count
+    }
+
+    /// Adds the filters of the column with this number, counted over all hashes.
+    fn copy_to(&mut self, number: u64, builder: &mut ColumnBuilder) -> Result<()> {
+        let number = number - self.columns.first;
+        let Some(filter) = self.index.cluster() else { return Ok(()) };
+        if let Some(cluster) = filter.in_memory() {
+            if let Some(column) = cluster.column(number) {
+                builder.copy(&column, |_| true);
+            }
+            return Ok(());
+        }
+        let Some(range) = filter.directory().column(number) else { return Ok(()) };
+        let end = range.offset + range.length;
+        if range.offset < self.buffered.start || end > self.buffered.end {
+            let length = range.length.max(READ_BYTES).min(self.section.entry().filter.len - range.offset);
+            self.section.read_filter(range.offset, length, &mut self.buffer)?;
+            self.buffered = range.offset..range.offset + length;
+        }
+        let start = (range.offset - self.buffered.start) as usize;
+        let start = self.section.filter_skip(self.buffered.start) + start;
+        let bytes = &self.buffer[start..start + range.length as usize];
+        let column = self.section.open_column(bytes, ColumnPlace { number, range }, self.runs)?;
+        if column.probes() == builder.probes() {
+            builder.copy(&column, |_| true);
+            return Ok(());
+        }
+        let (expected, found) = (format!("{} probes", builder.probes()), column.probes().to_string());
+        Err(self.section.within_filter(range.offset, Corruption::new("column", 8, expected, found)).into())
+    }
+}
