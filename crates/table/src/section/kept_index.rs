@@ -140,7 +140,8 @@ impl Section {
         })
     }
 
-    /// Like [`Section::drop_filter`], for filter and index.
+    /// Drops filter and index; readers that use them keep them while they do. Returns `false` if there is none in
+    /// memory, or if they are being loaded.
     pub fn drop_index(&self) -> bool {
         self.change_index(|_| Some(None))
     }

@@ -35,7 +35,7 @@ use crate::segment_span::SegmentSpan;
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
 /// Filter and index may be dropped from memory and loaded again at any time: a lookup continues with those it has.
 ///
-/// A lookup is [`Section::locate`], one read at [`Section::page_offset`] and [`Section::search`]. The caller reads, so
+/// A lookup is [`Section::ask`], one read at [`Section::page_offset`] and [`Section::search`]. The caller reads, so
 /// that it can have many reads in flight. Pages are numbered within the section.
 pub struct Section {
     file: Arc<dyn File>,
@@ -164,7 +164,7 @@ impl Section {
         self.entry.totals.expiring_count
     }
 
-    /// Approximate number of expired items: at most one eighth of [`Section::expiring_count`] too low.
+    /// Approximate number of expired items: at most one eighth of the expiring items too low.
     pub fn expired_estimate(&self, now_ms: u64) -> u64 {
         match self.expiring_count() {
             0 => 0,
