@@ -1,5 +1,8 @@
 //! Names of a database's files. Those of the log and the manifest are in their modules, which find files by them.
 
+use alluvium_base::BlobId;
+use alluvium_base::TableId;
+
 /// The file whose lock keeps other processes out.
 pub(crate) const LOCK: &str = "LOCK";
 /// The file that takes reserved space.
@@ -7,24 +10,24 @@ pub(crate) const RESERVE: &str = "RESERVE";
 /// The file that says that a copy is not complete. A directory with it but without `CURRENT` is not a database.
 pub(crate) const COPY_MARKER: &str = "PARTIAL-COPY";
 
-/// The name of table file `number`.
-pub(crate) fn table_file_name(number: u64) -> String {
-    format!("table-{number:08}")
+/// The name of table file `id`.
+pub(crate) fn table_file_name(id: TableId) -> String {
+    format!("table-{id:08}")
 }
 
-/// The number in a table file's name; `None` for other names.
-pub(crate) fn parse_table_file_name(name: &str) -> Option<u64> {
-    name.strip_prefix("table-")?.parse().ok()
+/// The id in a table file's name; `None` for other names.
+pub(crate) fn parse_table_file_name(name: &str) -> Option<TableId> {
+    name.strip_prefix("table-")?.parse().ok().map(TableId)
 }
 
-/// The name of blob file `number`.
-pub(crate) fn blob_file_name(number: u64) -> String {
-    format!("blob-{number:08}")
+/// The name of blob file `id`.
+pub(crate) fn blob_file_name(id: BlobId) -> String {
+    format!("blob-{id:08}")
 }
 
-/// The number in a blob file's name; `None` for other names.
-pub(crate) fn parse_blob_file_name(name: &str) -> Option<u64> {
-    name.strip_prefix("blob-")?.parse().ok()
+/// The id in a blob file's name; `None` for other names.
+pub(crate) fn parse_blob_file_name(name: &str) -> Option<BlobId> {
+    name.strip_prefix("blob-")?.parse().ok().map(BlobId)
 }
 
 /// The name of a spill's file.

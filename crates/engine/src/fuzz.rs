@@ -1,5 +1,8 @@
 //! Entry points for fuzzers: every parser of stored bytes, on arbitrary bytes. None may panic or loop.
 
+use alluvium_base::BlobId;
+use alluvium_base::KeyspaceId;
+
 use alluvium_base::checksum::{checksum32, checksum64};
 
 pub use crate::table::fuzz::{directory, header as table_header, index, page, trailer};
@@ -101,7 +104,7 @@ pub fn device_sample() -> Vec<u8> {
 
 /// The parts of a blob file, and the references to them.
 pub fn blob(bytes: &[u8]) {
-    let _ = frame::check_file_header(bytes, 7, "fuzz");
+    let _ = frame::check_file_header(bytes, BlobId(7), "fuzz");
     let mut sound = bytes.to_vec();
     if sound.len() >= frame::RECORD_HEADER_BYTES {
         let checksum = checksum64(&sound[8..frame::RECORD_HEADER_BYTES], 5 ^ 40);
@@ -125,9 +128,10 @@ pub fn blob(bytes: &[u8]) {
 
 /// Sound parts as seeds.
 pub fn blob_samples() -> Vec<Vec<u8>> {
-    let header = frame::RecordHeader { keyspace: 1, key_len: 3, value_len: 5000, is_aligned: false };
-    let reference = Reference { file: 7, body: 64, key_len: 3, value_len: 5000 };
-    vec![frame::encode_file_header(7).to_vec(), header.encode(5, 40).to_vec(), reference.encode()]
+    let header =
+        frame::RecordHeader { keyspace: KeyspaceId(1), key_len: 3, value_len: 5000, is_aligned: false };
+    let reference = Reference { file: BlobId(7), body: 64, key_len: 3, value_len: 5000 };
+    vec![frame::encode_file_header(BlobId(7)).to_vec(), header.encode(5, 40).to_vec(), reference.encode()]
 }
 
 /// A sound manifest as a seed.
@@ -145,7 +149,8 @@ pub fn log_salvage_sample() -> Vec<u8> {
 /// A sound log record as a seed.
 pub fn log_record_sample() -> Vec<u8> {
     let mut bytes = Vec::new();
-    let items = [(0, Item::value(b"key", b"value")), (3, Item::tombstone(b"gone"))];
+    let (one, other) = (Item::value(b"key", b"value"), Item::tombstone(b"gone"));
+    let items = [(KeyspaceId(0), one), (KeyspaceId(3), other)];
     record::encode_batch(7, items.into_iter(), &mut bytes);
     bytes
 }

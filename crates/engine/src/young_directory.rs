@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
+use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage, TwoDirectories};
 
@@ -100,17 +101,17 @@ impl fmt::Debug for YoungDirectory {
 impl YoungDirectory {
     /// Decides where the table `number`, about to be created for this level, will be stored: `true` for the second
     /// directory.
-    pub fn place(&self, number: u64, level: usize) -> bool {
+    pub fn place(&self, table: TableId, level: usize) -> bool {
         let is_young = level < self.levels;
         if is_young {
-            self.directories.place_in_second(&table_file_name(number));
+            self.directories.place_in_second(&table_file_name(table));
         }
         is_young
     }
 
     /// Whether this table is stored in the second directory.
-    pub fn has(&self, number: u64) -> bool {
-        self.directories.is_in_second(&table_file_name(number))
+    pub fn has(&self, table: TableId) -> bool {
+        self.directories.is_in_second(&table_file_name(table))
     }
 
     /// The id of the second directory, or `None` if no database has taken it.
@@ -221,7 +222,7 @@ pub(crate) fn do_without(storage: &dyn Storage, state: &mut DatabaseState) -> Re
         return Ok(());
     }
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
-    let present: BTreeSet<u64> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
+    let present: BTreeSet<TableId> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
     if let Some(number) = state.young_tables().find(|number| !present.contains(number)) {
         let name = table_file_name(number);
         return refuse(format!("{name} is in the directory of young levels, and none was given"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::{ClusterWriter, ColumnBuilder, Packing, RUNS_MAX};
 use alluvium_io::AlignedBuffer;
 
@@ -103,11 +103,11 @@ impl ClusterBuilder {
             writer.push(&builder, &mut out);
         }
         let directory = writer.finish();
-        let covers: Vec<u64> = readers.iter().flat_map(|reader| reader.files.iter().copied()).collect();
+        let covers: Vec<TableId> = readers.iter().flat_map(|reader| reader.files.iter().copied()).collect();
         let mut header = Vec::new();
         header.extend_from_slice(&u64::from(columns.shift).to_le_bytes());
         header.extend_from_slice(&(covers.len() as u64).to_le_bytes());
-        covers.iter().for_each(|file| header.extend_from_slice(&file.to_le_bytes()));
+        covers.iter().for_each(|file| header.extend_from_slice(&file.0.to_le_bytes()));
         header.extend_from_slice(&directory.to_bytes());
         Ok(MadeCluster { header, columns: out, on_flash: spec.on_flash })
     }
@@ -120,7 +120,7 @@ struct ColumnReader<'s> {
     columns: Columns,
     runs: u32,
     /// File numbers of the table and of those that its filter covers.
-    files: Vec<u64>,
+    files: Vec<TableId>,
     buffer: AlignedBuffer,
     /// The part of the filter block that is in the buffer.
     buffered: std::ops::Range<u64>,

@@ -17,7 +17,7 @@
 //!       the directory of the columns (see `alluvium_index::bloom_cluster`), which are the filter block
 //! ```
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::{BloomCluster, ClusterDirectory, ColumnRange, RUNS_MAX, RunSet};
 
 use crate::columns::Columns;
@@ -28,7 +28,7 @@ use crate::frame::u64_at;
 pub(super) struct ClusterFilter {
     columns: Columns,
     /// File numbers of the covered tables other than this one, young to old.
-    covers: Vec<u64>,
+    covers: Vec<TableId>,
     place: Place,
 }
 
@@ -59,7 +59,7 @@ impl ClusterFilter {
         let Some((files, directory)) = bytes[16..].split_at_checked(8 * covered as usize) else {
             return bad("files covered", format!("{} bytes", bytes.len() - 16));
         };
-        let covers: Vec<u64> = files.chunks_exact(8).map(|file| u64_at(file, 0)).collect();
+        let covers: Vec<TableId> = files.chunks_exact(8).map(|file| TableId(u64_at(file, 0))).collect();
         let columns = Columns::new(range, shift as u32);
         let at = (16 + files.len()) as u64;
         let directory = ClusterDirectory::from_bytes(directory).map_err(|error| error.within("index", at))?;
@@ -101,7 +101,7 @@ impl ClusterFilter {
 
     /// File numbers of the covered tables other than this one, young to old.
     #[inline]
-    pub fn covers(&self) -> &[u64] {
+    pub fn covers(&self) -> &[TableId] {
         &self.covers
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher, TableId};
 use alluvium_index::cuckoo::Full;
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder, RUNS_MAX};
 
@@ -110,7 +110,7 @@ impl CoveringBuilder {
         let Some(runs) = below.index.covering().and_then(|filter| filter.runs_of(placed)) else {
             return Ok(Known::Absent);
         };
-        let oldest = below.index.covers().map_or(0, <[u64]>::len);
+        let oldest = below.index.covers().map_or(0, <[TableId]>::len);
         let (mut same, mut other) = (false, false);
         for run in runs.young_to_old() {
             // The filter still knows tables that no longer exist.
@@ -132,7 +132,7 @@ impl CoveringBuilder {
     /// From three runs on, room is left for one more run, so that this happens only for every other table: 1.6 reads of
     /// each item up to the eighth run, with filters a twelfth larger than necessary on average.
     pub fn finish(mut self, hasher: KeyHasher) -> Result<Option<MadeCovering>> {
-        let covers: Vec<u64> = self.spec.below.iter().map(|section| section.file_number()).collect();
+        let covers: Vec<TableId> = self.spec.below.iter().map(|section| section.file_number()).collect();
         let index = match self.spec.below.first() {
             Some(head) => Some(head.whole_index()?),
             None => None,

@@ -18,7 +18,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::RunSet;
 use alluvium_index::multi_level_filter::{MultiLevelFilter, RUNS_MAX};
 
@@ -36,7 +36,7 @@ pub(super) struct CoveringFilter {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Known {
     /// File numbers of the covered tables other than this one, young to old.
-    pub covers: Vec<u64>,
+    pub covers: Vec<TableId>,
     /// Hashes that different keys of these tables share, ascending, by the bits that place them. The filter would name
     /// the table of only one of the keys, so all tables may hold them. Nearly always empty.
     pub shared: Vec<KeyHash>,
@@ -45,7 +45,7 @@ pub(super) struct Known {
 impl Known {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.covers.len() as u64).to_le_bytes());
-        self.covers.iter().for_each(|file| out.extend_from_slice(&file.to_le_bytes()));
+        self.covers.iter().for_each(|file| out.extend_from_slice(&file.0.to_le_bytes()));
         out.extend_from_slice(&(self.shared.len() as u64).to_le_bytes());
         self.shared.iter().for_each(|hash| out.extend_from_slice(&hash.0.to_le_bytes()));
     }
@@ -63,7 +63,7 @@ impl Known {
         if counted(rest, 16) != Some(rest.len()) {
             return bad("hashes that keys share", format!("{} bytes", rest.len()));
         }
-        let covers: Vec<u64> = files[8..].chunks_exact(8).map(|file| u64_at(file, 0)).collect();
+        let covers: Vec<TableId> = files[8..].chunks_exact(8).map(|file| TableId(u64_at(file, 0))).collect();
         if covers.len() >= RUNS_MAX as usize {
             return bad("a filter of eight tables at most", format!("{} covered", covers.len()));
         }

@@ -9,7 +9,7 @@
 //!
 //! The checksum of the directory is in the trailer. `docs/format.md` describes each byte.
 
-use alluvium_base::{Corruption, HashRange, KeyHasher};
+use alluvium_base::{Corruption, HashRange, KeyHasher, KeyspaceId};
 
 use crate::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use crate::frame::{u32_at, u64_at};
@@ -82,7 +82,7 @@ pub struct BlockHandle {
 /// One entry of the directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SectionEntry {
-    pub(crate) keyspace: u32,
+    pub(crate) keyspace: KeyspaceId,
     /// The order of the items.
     pub layout: Layout,
     pub(crate) hasher: KeyHasher,
@@ -149,7 +149,7 @@ impl SectionEntry {
             KeyHasher::SemiSorted { key0, key1, .. } => (HASHER_SEMI_SORTED, key0, key1),
         };
         let (range_low, range_high) = self.range.high_halves();
-        out.extend_from_slice(&self.keyspace.to_le_bytes());
+        out.extend_from_slice(&self.keyspace.0.to_le_bytes());
         out.extend_from_slice(&[self.layout as u8, hasher_kind, self.index_kind as u8, self.filter_tag_bits]);
         for number in [seed0, seed1, range_low, range_high, self.first_page] {
             out.extend_from_slice(&number.to_le_bytes());
@@ -244,7 +244,7 @@ impl SectionEntry {
             checksum: u64_at(bytes, at + 16),
         };
         let entry = Self {
-            keyspace: u32_at(bytes, 0),
+            keyspace: KeyspaceId(u32_at(bytes, 0)),
             layout,
             hasher,
             range: HashRange::new(whole(24, low_rest), whole(32, high_rest)),

@@ -6,6 +6,7 @@
 use std::cmp::Ordering;
 
 use alluvium_base::Corruption;
+use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
 
 use crate::error::{Error, Result};
@@ -36,15 +37,15 @@ const _: () = assert!(TRAILER_CHECKED_BYTES + 8 + TRAILER_MAGIC.len() == TRAILER
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     /// Number of the file in its database.
-    pub file_number: u64,
+    pub file_number: TableId,
     /// Seed of the checksums of pages, blocks and directory, so that bytes of another file fail the check here.
     pub seed: u64,
 }
 
 impl Identity {
     /// The identity of a new file. The seed is computed from the number: equal inputs give equal files.
-    pub fn new(file_number: u64) -> Self {
-        Self { file_number, seed: checksum64(&file_number.to_le_bytes(), u64::from_le_bytes(MAGIC)) }
+    pub fn new(file_number: TableId) -> Self {
+        Self { file_number, seed: checksum64(&file_number.0.to_le_bytes(), u64::from_le_bytes(MAGIC)) }
     }
 }
 
@@ -55,7 +56,7 @@ pub(crate) fn encode_header(identity: Identity) -> [u8; FILE_HEADER_BYTES] {
     bytes[8..10].copy_from_slice(&FORMAT_MAJOR.to_le_bytes());
     bytes[10..12].copy_from_slice(&FORMAT_MINOR.to_le_bytes());
     bytes[12] = KIND_TABLE;
-    bytes[16..24].copy_from_slice(&identity.file_number.to_le_bytes());
+    bytes[16..24].copy_from_slice(&identity.file_number.0.to_le_bytes());
     bytes[24..32].copy_from_slice(&identity.seed.to_le_bytes());
     let checksum = checksum64(&bytes[..HEADER_CHECKED_BYTES], u64::from_le_bytes(MAGIC));
     bytes[HEADER_CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
@@ -76,7 +77,7 @@ pub(crate) fn decode_header(bytes: &[u8], name: &str) -> Result<Identity> {
     let (checked, stored) = bytes.split_at(HEADER_CHECKED_BYTES);
     check_sum(checked, u64_at(stored, 0), u64::from_le_bytes(MAGIC), name, 0, "header")?;
     check_kind(bytes[12], name, 12)?;
-    Ok(Identity { file_number: u64_at(bytes, 16), seed: u64_at(bytes, 24) })
+    Ok(Identity { file_number: TableId(u64_at(bytes, 16)), seed: u64_at(bytes, 24) })
 }
 
 /// The trailer: the position of the directory.
@@ -98,7 +99,7 @@ impl Trailer {
         bytes[..8].copy_from_slice(&self.directory_offset.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.directory_len.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.directory_checksum.to_le_bytes());
-        bytes[24..32].copy_from_slice(&self.identity.file_number.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.identity.file_number.0.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.identity.seed.to_le_bytes());
         bytes[40..42].copy_from_slice(&FORMAT_MAJOR.to_le_bytes());
         bytes[42..44].copy_from_slice(&FORMAT_MINOR.to_le_bytes());
@@ -129,7 +130,7 @@ impl Trailer {
         check_sum(&bytes[..TRAILER_CHECKED_BYTES], u64_at(bytes, 48), seed, name, offset, "trailer")?;
         check_kind(bytes[44], name, offset + 44)?;
         let trailer = Self {
-            identity: Identity { file_number: u64_at(bytes, 24), seed: u64_at(bytes, 32) },
+            identity: Identity { file_number: TableId(u64_at(bytes, 24)), seed: u64_at(bytes, 32) },
             directory_offset: u64_at(bytes, 0),
             directory_len: u64_at(bytes, 8),
             directory_checksum: u64_at(bytes, 16),
@@ -206,7 +207,7 @@ mod tests {
 
     fn trailer() -> Trailer {
         Trailer {
-            identity: Identity::new(7),
+            identity: Identity::new(TableId(7)),
             directory_offset: 8192,
             directory_len: 168,
             directory_checksum: 99,
@@ -215,14 +216,17 @@ mod tests {
 
     #[test]
     fn what_is_encoded_is_decoded() {
-        assert_eq!(decode_header(&encode_header(Identity::new(7)), "t").unwrap(), Identity::new(7));
+        assert_eq!(
+            decode_header(&encode_header(Identity::new(TableId(7))), "t").unwrap(),
+            Identity::new(TableId(7))
+        );
         assert_eq!(Trailer::decode(&trailer().encode(), "t", 12288).unwrap(), trailer());
     }
 
     #[test]
     fn every_flipped_bit_is_noticed() {
         for bit in 0..FILE_HEADER_BYTES * 8 {
-            let mut bytes = encode_header(Identity::new(7));
+            let mut bytes = encode_header(Identity::new(TableId(7)));
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(decode_header(&bytes, "t").is_err(), "header bit {bit}");
         }

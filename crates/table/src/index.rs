@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::RunSet;
 use alluvium_index::bucketed::{BucketDirectory, Home};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
@@ -194,7 +194,7 @@ impl SectionIndex {
     /// File numbers of the other tables for which the filter answers, young to old, or `None` for a filter that answers
     /// for one table only.
     #[inline]
-    pub(super) fn covers(&self) -> Option<&[u64]> {
+    pub(super) fn covers(&self) -> Option<&[TableId]> {
         match &self.filter {
             SectionFilter::Cluster(cluster) => Some(cluster.covers()),
             SectionFilter::Covering(covering) => Some(&covering.known().covers),

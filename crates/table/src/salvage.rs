@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{KeyHash, KeyHasher, KeyspaceId, TableId};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ pub struct SalvagedPages {
 #[derive(Clone, Copy, Debug)]
 pub struct SalvagedItem<'a> {
     /// Its keyspace.
-    pub keyspace: u32,
+    pub keyspace: KeyspaceId,
     /// The layout of its section.
     pub layout: Layout,
     /// The hash of its key.
@@ -122,8 +122,8 @@ impl Section {
 pub fn salvage_file(
     storage: &dyn Storage,
     name: &str,
-    file_number: u64,
-    keyspaces: &[(u32, KeyHasher)],
+    file_number: TableId,
+    keyspaces: &[(KeyspaceId, KeyHasher)],
     mut visit: impl FnMut(SalvagedItem<'_>),
 ) -> Result<SalvagedPages> {
     let file: Arc<dyn File> = storage.open(name, OpenMode::Read).map_err(Error::io("open", name))?;
@@ -189,7 +189,7 @@ pub fn is_of_other_version(storage: &dyn Storage, name: &str) -> bool {
 /// The keyspace, layout and hasher of the items on a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Owner {
-    keyspace: u32,
+    keyspace: KeyspaceId,
     layout: Layout,
     hasher: KeyHasher,
 }

@@ -1,12 +1,12 @@
 //! [`SectionSpec`]: the description of a new section.
 
-use alluvium_base::{HashRange, KeyHasher};
+use alluvium_base::{HashRange, KeyHasher, KeyspaceId};
 
 /// The description of a new section, for all layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SectionSpec {
     /// Keyspace that the items belong to.
-    pub keyspace: u32,
+    pub keyspace: KeyspaceId,
     /// The hasher of its keys.
     pub hasher: KeyHasher,
     /// The section's part of the hash space.

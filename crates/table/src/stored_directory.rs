@@ -1,6 +1,7 @@
 //! [`StoredDirectory`]: the directory of a table file as stored; entries are decoded one by one.
 
 use alluvium_base::Corruption;
+use alluvium_base::KeyspaceId;
 
 use crate::directory::{DIRECTORY_HEADER_BYTES, SectionEntry, check_shape, decode_entry};
 use crate::frame::u32_at;
@@ -61,12 +62,12 @@ impl StoredDirectory {
     }
 
     /// The entries of one keyspace, in the order of their pages.
-    pub fn entries_of(&self, keyspace: u32) -> Result<Vec<SectionEntry>, Corruption> {
+    pub fn entries_of(&self, keyspace: KeyspaceId) -> Result<Vec<SectionEntry>, Corruption> {
         let numbers = match self.is_ascending {
-            true => self.first_from(keyspace.into())..self.first_from(u64::from(keyspace) + 1),
+            true => self.first_from(keyspace.0.into())..self.first_from(u64::from(keyspace.0) + 1),
             false => 0..self.count(),
         };
-        let own = numbers.filter(|&number| self.keyspace_at(number) == keyspace);
+        let own = numbers.filter(|&number| self.keyspace_at(number) == keyspace.0);
         own.map(|number| self.entry(number)).collect()
     }
 

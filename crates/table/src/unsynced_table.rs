@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::TableId;
+
 use alluvium_io::File;
 
 use crate::error::{Error, Result};
@@ -10,7 +12,7 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TableInfo {
     /// Number of the file in its database.
-    pub file_number: u64,
+    pub file_number: TableId,
     /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Number of sections.

@@ -1,6 +1,6 @@
 //! [`TableWriter`]: streams a table file to storage, section by section.
 
-use alluvium_base::{KeyHash, checksum::checksum64};
+use alluvium_base::{KeyHash, TableId, checksum::checksum64};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
 
@@ -65,7 +65,7 @@ pub(super) struct OpenSection {
 
 impl TableWriter {
     /// Creates the file `name`, which must not exist.
-    pub fn create(storage: &dyn Storage, name: &str, file_number: u64) -> Result<Self> {
+    pub fn create(storage: &dyn Storage, name: &str, file_number: TableId) -> Result<Self> {
         Self::create_with(storage, name, file_number, OutputOptions::default())
     }
 
@@ -73,7 +73,7 @@ impl TableWriter {
     pub fn create_with(
         storage: &dyn Storage,
         name: &str,
-        file_number: u64,
+        file_number: TableId,
         options: OutputOptions,
     ) -> Result<Self> {
         let mut output = Output::create(storage, name, options)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::BlobId;
 use alluvium_base::Corruption;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -18,8 +19,8 @@ use crate::level::Reclaimer;
 /// Bytes of records that gather in memory before they are written, unless memory is short.
 pub(crate) const GATHER_BYTES: usize = 256 << 10;
 
-/// Blob files by number.
-pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
+/// Blob files by id.
+pub(crate) type BlobFiles = BTreeMap<BlobId, Arc<BlobFile>>;
 
 /// A blob file, being written or finished. Shared by the writer and all versions; a file that the manifest no longer
 /// names is removed when its last user drops it.
@@ -27,7 +28,7 @@ pub(crate) type BlobFiles = BTreeMap<u64, Arc<BlobFile>>;
 /// Appended data never change, so a file may be linked into a checkpoint and read while it grows.
 #[derive(Debug)]
 pub(crate) struct BlobFile {
-    pub number: u64,
+    pub id: BlobId,
     pub(crate) file: Arc<dyn File>,
     seed: u64,
     tail: Mutex<Tail>,
@@ -58,24 +59,24 @@ pub(crate) struct BlobFile {
 }
 
 impl BlobFile {
-    /// Creates the file of this number. Its name survives a power cut after a sync of the directory.
-    pub fn create(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = blob_file_name(number);
+    /// Creates the file of this id. Its name survives a power cut after a sync of the directory.
+    pub fn create(reclaimer: &Arc<Reclaimer>, id: BlobId) -> Result<Arc<Self>> {
+        let name = blob_file_name(id);
         let file = reclaimer
             .storage()
             .open(&name, OpenMode::Create)
             .context(|| format!("creating blob file {name}"))?;
-        let buffer = AlignedBuffer::from(&encode_file_header(number)[..]);
+        let buffer = AlignedBuffer::from(&encode_file_header(id)[..]);
         let size = buffer.len() as u64;
-        let blob = Self::new(reclaimer, number, file, Tail { buffer, start: 0 }, size);
+        let blob = Self::new(reclaimer, id, file, Tail { buffer, start: 0 }, size);
         let _ = blob.header_checked.set(());
         Ok(Arc::new(blob))
     }
 
-    /// Opens the file of this number. `sealed_bytes` is its length according to the manifest; `None` for a file that
+    /// Opens the file of this id. `sealed_bytes` is its length according to the manifest; `None` for a file that
     /// was being written when the database was last open, whose length the caller determines.
-    pub fn open(reclaimer: &Arc<Reclaimer>, number: u64, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
-        let name = blob_file_name(number);
+    pub fn open(reclaimer: &Arc<Reclaimer>, id: BlobId, sealed_bytes: Option<u64>) -> Result<Arc<Self>> {
+        let name = blob_file_name(id);
         let mode = if sealed_bytes.is_some() { OpenMode::Read } else { OpenMode::Write };
         let file = reclaimer.storage().open(&name, mode).map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => Error::MissingFile { file: name.clone() },
@@ -88,17 +89,17 @@ impl BlobFile {
             return Err(Corruption::new(name, len, expected, "its end").into());
         }
         let tail = Tail { buffer: AlignedBuffer::new(), start: size };
-        let blob = Self::new(reclaimer, number, file, tail, size);
+        let blob = Self::new(reclaimer, id, file, tail, size);
         blob.written.store(size, Ordering::Relaxed);
         blob.is_sealed.store(sealed_bytes.is_some(), Ordering::Relaxed);
         Ok(Arc::new(blob))
     }
 
-    fn new(reclaimer: &Arc<Reclaimer>, number: u64, file: Arc<dyn File>, tail: Tail, size: u64) -> Self {
+    fn new(reclaimer: &Arc<Reclaimer>, id: BlobId, file: Arc<dyn File>, tail: Tail, size: u64) -> Self {
         Self {
-            number,
+            id,
             file,
-            seed: file_seed(number),
+            seed: file_seed(id),
             tail: Mutex::new(tail),
             written: AtomicU64::new(0),
             size: AtomicU64::new(size),
@@ -181,7 +182,7 @@ impl BlobFile {
 
     fn appended(&self, header: RecordHeader, offset: u64, end: u64) -> Reference {
         let RecordHeader { key_len, value_len, .. } = header;
-        let reference = Reference { file: self.number, body: header.body(offset), key_len, value_len };
+        let reference = Reference { file: self.id, body: header.body(offset), key_len, value_len };
         self.size.store(end, Ordering::Release);
         self.add_live(reference.stored_bytes() as i64);
         reference
@@ -393,7 +394,7 @@ impl BlobFile {
 impl Drop for BlobFile {
     fn drop(&mut self) {
         if self.is_obsolete.load(Ordering::Acquire) {
-            self.reclaimer.remove(blob_file_name(self.number));
+            self.reclaimer.remove(blob_file_name(self.id));
         }
     }
 }

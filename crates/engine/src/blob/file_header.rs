@@ -26,6 +26,6 @@ impl BlobFile {
         let mut block = AlignedBuffer::zeroed(BLOCK_BYTES as usize);
         let read =
             self.file.read_at(&mut block, 0).context(|| format!("reading blob file {}", self.name()))?;
-        check_file_header(&block[..read.min(FILE_HEADER_BYTES)], self.number, self.name())
+        check_file_header(&block[..read.min(FILE_HEADER_BYTES)], self.id, self.name())
     }
 }

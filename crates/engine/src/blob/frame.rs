@@ -14,7 +14,9 @@
 //! The content of a body is the key, then the value. Headers alone lead from record to record, so the records of a file
 //! can be listed without reading their values.
 
+use alluvium_base::BlobId;
 use alluvium_base::Corruption;
+use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum64;
 
 use crate::error::{Error, Result};
@@ -41,27 +43,27 @@ pub(crate) const CHECKSUM_BYTES: usize = 8;
 pub(crate) const BLOCK_BYTES: u64 = 4096;
 
 /// The seed of a blob file's checksums. It is computed from the file's number, which a database uses once.
-pub(crate) fn file_seed(number: u64) -> u64 {
-    checksum64(&number.to_le_bytes(), u64::from_le_bytes(MAGIC) ^ u64::from(KIND_BLOB))
+pub(crate) fn file_seed(id: BlobId) -> u64 {
+    checksum64(&id.0.to_le_bytes(), u64::from_le_bytes(MAGIC) ^ u64::from(KIND_BLOB))
 }
 
-/// The header of blob file `number`.
-pub(crate) fn encode_file_header(number: u64) -> [u8; FILE_HEADER_BYTES] {
+/// The header of blob file `id`.
+pub(crate) fn encode_file_header(id: BlobId) -> [u8; FILE_HEADER_BYTES] {
     let mut bytes = [0; FILE_HEADER_BYTES];
     bytes[..8].copy_from_slice(&MAGIC);
     bytes[8..10].copy_from_slice(&MAJOR.to_le_bytes());
     bytes[10..12].copy_from_slice(&MINOR.to_le_bytes());
     bytes[12] = KIND_BLOB;
-    bytes[16..24].copy_from_slice(&number.to_le_bytes());
-    bytes[24..32].copy_from_slice(&file_seed(number).to_le_bytes());
+    bytes[16..24].copy_from_slice(&id.0.to_le_bytes());
+    bytes[24..32].copy_from_slice(&file_seed(id).to_le_bytes());
     let checksum = checksum64(&bytes[..HEADER_CHECKED_BYTES], u64::from_le_bytes(MAGIC));
     bytes[HEADER_CHECKED_BYTES..].copy_from_slice(&checksum.to_le_bytes());
     bytes
 }
 
-/// Checks that `bytes`, read from the start of the file `name`, are the header of blob file `number`.
-pub(crate) fn check_file_header(bytes: &[u8], number: u64, name: &str) -> Result<()> {
-    let expected = encode_file_header(number);
+/// Checks that `bytes`, read from the start of the file `name`, are the header of blob file `id`.
+pub(crate) fn check_file_header(bytes: &[u8], id: BlobId, name: &str) -> Result<()> {
+    let expected = encode_file_header(id);
     let damaged = |offset: u64, expected: &str, found: String| {
         Err(Corruption::new(name, offset, expected, found).into())
     };
@@ -99,7 +101,7 @@ pub(crate) fn is_newer(bytes: &[u8; FILE_HEADER_BYTES]) -> bool {
 /// The content of a record's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RecordHeader {
-    pub keyspace: u32,
+    pub keyspace: KeyspaceId,
     pub key_len: u32,
     pub value_len: u32,
     /// Whether the body begins and ends at multiples of [`BLOCK_BYTES`].
@@ -110,7 +112,7 @@ impl RecordHeader {
     /// The header of a record at `offset` of a file with this seed.
     pub fn encode(&self, seed: u64, offset: u64) -> [u8; RECORD_HEADER_BYTES] {
         let mut bytes = [0; RECORD_HEADER_BYTES];
-        bytes[8..12].copy_from_slice(&self.keyspace.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.keyspace.0.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.key_len.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.value_len.to_le_bytes());
         bytes[20] = self.is_aligned.into();
@@ -129,7 +131,7 @@ impl RecordHeader {
         }
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
         let header = Self {
-            keyspace: number(8),
+            keyspace: KeyspaceId(number(8)),
             key_len: number(12),
             value_len: number(16),
             is_aligned: bytes[20] == 1,
@@ -188,7 +190,7 @@ mod tests {
             offset in 0u64..1 << 40,
             bit in 0usize..RECORD_HEADER_BYTES * 8,
         ) {
-            let header = RecordHeader { keyspace, key_len, value_len, is_aligned };
+            let header = RecordHeader { keyspace: KeyspaceId(keyspace), key_len, value_len, is_aligned };
             let mut bytes = header.encode(5, offset);
             prop_assert_eq!(RecordHeader::decode(&bytes, 5, offset), Some(header));
             prop_assert_eq!(RecordHeader::decode(&bytes, 5, offset + 1), None);
@@ -200,14 +202,14 @@ mod tests {
 
     #[test]
     fn a_file_header_is_that_of_its_number_alone() {
-        let bytes = encode_file_header(7);
-        check_file_header(&bytes, 7, "blob").unwrap();
-        assert!(check_file_header(&bytes, 8, "blob").is_err());
+        let bytes = encode_file_header(BlobId(7));
+        check_file_header(&bytes, BlobId(7), "blob").unwrap();
+        assert!(check_file_header(&bytes, BlobId(8), "blob").is_err());
         for at in 0..bytes.len() {
             let mut damaged = bytes;
             damaged[at] ^= 2;
-            assert!(check_file_header(&damaged, 7, "blob").is_err(), "byte {at}");
-            assert!(check_file_header(&bytes[..at], 7, "blob").is_err());
+            assert!(check_file_header(&damaged, BlobId(7), "blob").is_err(), "byte {at}");
+            assert!(check_file_header(&bytes[..at], BlobId(7), "blob").is_err());
         }
         assert!(body_bytes(0) == 0 && body_bytes(1) == 9);
         assert_eq!(body_bytes(CHUNK_CONTENT_BYTES as u64 + 1), CHUNK_BYTES as u64 + 9);

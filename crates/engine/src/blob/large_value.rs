@@ -104,11 +104,13 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use alluvium_base::BlobId;
+
     use super::*;
 
     fn reference() -> impl Strategy<Value = Reference> {
         (1..u64::MAX, 0..1u64 << 56, 0u32..=1_000_000).prop_map(|(file, body, value_len)| Reference {
-            file,
+            file: BlobId(file),
             body,
             key_len: 7,
             value_len,
@@ -146,7 +148,7 @@ mod tests {
 
     #[test]
     fn pieces_have_one_key_and_no_more_than_a_value() {
-        let piece = |key_len, value_len| Reference { file: 1, body: 64, key_len, value_len };
+        let piece = |key_len, value_len| Reference { file: BlobId(1), body: 64, key_len, value_len };
         for (pieces, is_sound) in [
             (vec![piece(3, 10), piece(3, 20)], true),
             (vec![piece(3, 10), piece(4, 20)], false),

@@ -8,6 +8,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+use alluvium_base::KeyspaceId;
+
 use super::file::BlobFiles;
 use super::reference::Reference;
 use crate::item::Item;
@@ -15,7 +18,7 @@ use crate::manifest::Edit;
 
 /// References that were added and removed, in bytes of records by file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ReferenceCounts(BTreeMap<u64, i64>);
+pub(crate) struct ReferenceCounts(BTreeMap<BlobId, i64>);
 
 impl ReferenceCounts {
     /// Counts the references of `item`, if it has any.
@@ -49,7 +52,7 @@ impl ReferenceCounts {
     }
 
     /// Subtracts `bytes` of references to a file.
-    pub fn take(&mut self, file: u64, bytes: u64) {
+    pub fn take(&mut self, file: BlobId, bytes: u64) {
         *self.0.entry(file).or_default() -= bytes as i64;
     }
 
@@ -61,12 +64,12 @@ impl ReferenceCounts {
     }
 
     /// Files, with the change of their live bytes.
-    pub fn iter(&self) -> impl Iterator<Item = (u64, i64)> {
+    pub fn iter(&self) -> impl Iterator<Item = (BlobId, i64)> {
         self.0.iter().map(|(&file, &delta)| (file, delta)).filter(|&(_, delta)| delta != 0)
     }
 
     /// The change of a keyspace's tables as edits of the manifest.
-    pub fn edits(&self, keyspace: u32) -> impl Iterator<Item = Edit> {
+    pub fn edits(&self, keyspace: KeyspaceId) -> impl Iterator<Item = Edit> {
         self.iter().map(move |(file, delta)| Edit::BlobReferences { keyspace, file, delta, durable: 0 })
     }
 }
@@ -76,7 +79,7 @@ impl ReferenceCounts {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct VersionBlobs {
     pub files: Arc<BlobFiles>,
-    pub live: BTreeMap<u64, u64>,
+    pub live: BTreeMap<BlobId, u64>,
 }
 
 impl VersionBlobs {

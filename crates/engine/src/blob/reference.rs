@@ -1,5 +1,6 @@
 //! [`Reference`]: the location of an item in a blob file.
 
+use alluvium_base::BlobId;
 use alluvium_base::varint;
 
 use super::frame::{BLOCK_BYTES, RECORD_HEADER_BYTES, body_bytes};
@@ -20,7 +21,7 @@ const OFFSET_MAX: u64 = 1 << 56;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Reference {
-    pub file: u64,
+    pub file: BlobId,
     pub body: u64,
     pub key_len: u32,
     pub value_len: u32,
@@ -35,7 +36,7 @@ impl Reference {
 
     /// Appends the reference to `out`.
     pub fn encode_to(&self, out: &mut Vec<u8>) {
-        for number in [self.file, self.body, self.key_len.into(), self.value_len.into()] {
+        for number in [self.file.0, self.body, self.key_len.into(), self.value_len.into()] {
             varint::write(number, out);
         }
     }
@@ -59,7 +60,8 @@ impl Reference {
             && key_len <= KEY_BYTES_MAX as u64
             && value_len <= VALUE_BYTES_MAX as u64
             && key_len + value_len > 0;
-        let reference = Self { file, body, key_len: key_len as u32, value_len: value_len as u32 };
+        let reference =
+            Self { file: BlobId(file), body, key_len: key_len as u32, value_len: value_len as u32 };
         is_sound.then_some((reference, position))
     }
 
@@ -116,7 +118,7 @@ mod tests {
             key_len in 0u32..=65_536,
             value_len in 1u32..=67_108_864,
         ) {
-            let reference = Reference { file, body, key_len, value_len };
+            let reference = Reference { file: BlobId(file), body, key_len, value_len };
             let bytes = reference.encode();
             prop_assert_eq!(Reference::decode(&bytes), Some(reference));
             for cut in 0..bytes.len() {

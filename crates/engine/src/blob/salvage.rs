@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use alluvium_io::OpenMode;
 
 use super::file::BlobFile;
@@ -12,10 +14,10 @@ use crate::level::Reclaimer;
 
 impl BlobFile {
     /// Opens a file for reading, and trusts only checksums, not its header or any length.
-    pub fn open_damaged(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = blob_file_name(number);
+    pub fn open_damaged(reclaimer: &Arc<Reclaimer>, id: BlobId) -> Result<Arc<Self>> {
+        let name = blob_file_name(id);
         let len = reclaimer.storage().open(&name, OpenMode::Read).and_then(|file| file.len());
-        let file = Self::open(reclaimer, number, Some(len.context(|| format!("opening {name}"))?))?;
+        let file = Self::open(reclaimer, id, Some(len.context(|| format!("opening {name}"))?))?;
         let _ = file.header_checked.set(());
         Ok(file)
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
@@ -48,8 +50,8 @@ impl Blobs {
         self.files.load_full()
     }
 
-    pub fn file(&self, number: u64) -> Option<Arc<BlobFile>> {
-        self.files.load().get(&number).cloned()
+    pub fn file(&self, id: BlobId) -> Option<Arc<BlobFile>> {
+        self.files.load().get(&id).cloned()
     }
 
     /// Keeps the set of files unchanged until the guard is dropped.
@@ -137,10 +139,10 @@ impl Blobs {
         }
     }
 
-    /// Ends the current file, so that it can be sealed and emptied. With `number` only if it is that file.
-    pub fn end_current(&self, number: Option<u64>) {
+    /// Ends the current file, so that it can be sealed and emptied. With `id` only if it is that file.
+    pub fn end_current(&self, id: Option<BlobId>) {
         let mut current = self.current.lock().expect("no panic while held");
-        current.take_if(|file| number.is_none_or(|number| file.number == number));
+        current.take_if(|file| id.is_none_or(|id| file.id == id));
     }
 
     /// Bytes of memory of records that are not written yet.
@@ -155,8 +157,8 @@ impl Blobs {
         present + self.bytes_written_before.load(Ordering::Relaxed)
     }
 
-    /// The error for a missing file of this number.
-    pub fn missing(number: u64) -> Error {
-        Error::MissingFile { file: crate::file_names::blob_file_name(number) }
+    /// The error for a missing file of this id.
+    pub fn missing(id: BlobId) -> Error {
+        Error::MissingFile { file: crate::file_names::blob_file_name(id) }
     }
 }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+use alluvium_base::KeyspaceId;
+
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{FaultPlan, SimulatedStorage, Storage};
 use proptest::prelude::*;
@@ -19,7 +22,7 @@ fn reclaimer() -> Arc<Reclaimer> {
 
 fn header(key: &[u8], value: &[u8]) -> RecordHeader {
     let (key_len, value_len) = (key.len() as u32, value.len() as u32);
-    RecordHeader { keyspace: 3, key_len, value_len, is_aligned: false }
+    RecordHeader { keyspace: KeyspaceId(3), key_len, value_len, is_aligned: false }
 }
 
 fn content(storage: &dyn Storage, file: &BlobFile) -> Vec<u8> {
@@ -33,7 +36,7 @@ fn content(storage: &dyn Storage, file: &BlobFile) -> Vec<u8> {
 fn the_example_in_the_documentation_is_true() {
     let documentation = include_str!("../../../../docs/format.md");
     let reclaimer = reclaimer();
-    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
     let reference = file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let mut dump = String::new();
@@ -52,7 +55,7 @@ fn the_example_in_the_documentation_is_true() {
 fn after_a_failed_sync_none_succeeds() {
     let storage = SimulatedStorage::new(1);
     let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
-    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
     file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
     storage.set_faults(FaultPlan { fail_sync: Some(0), ..FaultPlan::default() });
     assert!(file.sync().is_err());
@@ -71,7 +74,7 @@ fn a_failed_write_leaves_no_gap_between_records() {
     for (is_aligned, faults) in faults {
         let storage = SimulatedStorage::new(1);
         let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
-        let file = BlobFile::create(&reclaimer, 7).unwrap();
+        let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
         file.append(header(b"apple", b"red"), [b"apple", b"red"], GATHER_BYTES).unwrap();
         storage.set_faults(faults);
         if is_aligned {
@@ -108,7 +111,7 @@ proptest! {
         lengths in prop::collection::vec((0usize..40, 1usize..200_000, any::<bool>(), any::<bool>()), 1..12),
     ) {
         let reclaimer = reclaimer();
-        let file = BlobFile::create(&reclaimer, 9).unwrap();
+        let file = BlobFile::create(&reclaimer, BlobId(9)).unwrap();
         let mut appended = Vec::new();
         for (number, (key_len, value_len, is_aligned, syncs)) in lengths.into_iter().enumerate() {
             let (key, value) = (vec![number as u8; key_len], vec![!(number as u8); value_len]);
@@ -143,9 +146,9 @@ proptest! {
         check(&file);
         file.sync().unwrap();
         let size = file.size();
-        let reopened = BlobFile::open(&reclaimer, 9, Some(size)).unwrap();
+        let reopened = BlobFile::open(&reclaimer, BlobId(9), Some(size)).unwrap();
         check(&reopened);
-        assert!(BlobFile::open(&reclaimer, 9, Some(size + 8192)).is_err());
+        assert!(BlobFile::open(&reclaimer, BlobId(9), Some(size + 8192)).is_err());
     }
 }
 
@@ -190,7 +193,7 @@ proptest! {
     ) {
         let storage = SimulatedStorage::new(seed);
         let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
-        let file = BlobFile::create(&reclaimer, 7).unwrap();
+        let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
         storage.sync_directory().unwrap();
         let (mut appended, mut durable) = (Vec::new(), 0);
         for (number, step) in steps.into_iter().enumerate() {
@@ -230,7 +233,7 @@ proptest! {
             storage.crash();
         }
         let reclaimer = Reclaimer::new(Arc::new(storage.reopen()), Vec::new());
-        let file = BlobFile::open(&reclaimer, 7, None).unwrap();
+        let file = BlobFile::open(&reclaimer, BlobId(7), None).unwrap();
         let mut walked = Vec::new();
         if file.check_header().is_ok() {
             walk(&file, |_, reference| {
@@ -249,7 +252,7 @@ proptest! {
 #[test]
 fn every_flipped_byte_of_a_record_is_noticed() {
     let reclaimer = reclaimer();
-    let file = BlobFile::create(&reclaimer, 7).unwrap();
+    let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
     let reference = file.append(header(b"apple", &[5; 90]), [b"apple", &[5; 90]], GATHER_BYTES).unwrap();
     file.sync().unwrap();
     let bytes = content(&**reclaimer.storage(), &file);
@@ -265,13 +268,13 @@ fn every_flipped_byte_of_a_record_is_noticed() {
 
 #[test]
 fn a_newer_version_is_told_from_damage_to_its_number() {
-    let mut header = encode_file_header(7);
+    let mut header = encode_file_header(BlobId(7));
     header[8..10].copy_from_slice(&29_953_u16.to_le_bytes());
-    assert!(matches!(check_file_header(&header, 7, "blob"), Err(Error::Corruption(_))));
+    assert!(matches!(check_file_header(&header, BlobId(7), "blob"), Err(Error::Corruption(_))));
     let checksum = checksum64(&header[..32], u64::from_le_bytes(*b"ALLUVIUM"));
     header[32..].copy_from_slice(&checksum.to_le_bytes());
     assert!(matches!(
-        check_file_header(&header, 7, "blob"),
+        check_file_header(&header, BlobId(7), "blob"),
         Err(Error::NewerFormat { found: 29_953, supported: 1, .. })
     ));
 }

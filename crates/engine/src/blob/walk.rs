@@ -34,7 +34,7 @@ pub(crate) fn walk(
             break;
         }
         let RecordHeader { key_len, value_len, .. } = header;
-        visit(&header, Reference { file: file.number, body: header.body(offset), key_len, value_len })?;
+        visit(&header, Reference { file: file.id, body: header.body(offset), key_len, value_len })?;
         offset = next;
     }
     Ok(offset)

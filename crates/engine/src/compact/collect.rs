@@ -43,7 +43,7 @@ pub(crate) fn collect(shared: &Shared) -> Result<bool> {
     let Some(victim) = victim(shared) else { return Ok(sealed) };
     if !victim.is_sealed() {
         // The current file: the next call finds it sealed, or waits for its writers.
-        shared.blobs.end_current(Some(victim.number));
+        shared.blobs.end_current(Some(victim.id));
         return shared.blobs.seal_ended(shared).map(|ended| ended || sealed);
     }
     if victim.live_estimate() > 0 {

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::KeyHash;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
@@ -54,11 +56,11 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     filled.iter().try_for_each(|(keyspace, _)| shared.open_tables_of(keyspace))?;
     let mut file = None;
     let mut unplaced = None;
-    let mut references: BTreeMap<u32, ReferenceCounts> = BTreeMap::new();
-    let mut repeats: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut references: BTreeMap<KeyspaceId, ReferenceCounts> = BTreeMap::new();
+    let mut repeats: BTreeMap<KeyspaceId, f64> = BTreeMap::new();
     if !filled.is_empty() {
         shared.blobs.sync()?;
-        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let number = TableId(shared.next_file.fetch_add(1, Ordering::Relaxed));
         let name = crate::file_names::table_file_name(number);
         unplaced = Some(UnplacedTable::new(shared, number));
         edits.extend(shared.place_table(number, 0));
@@ -96,7 +98,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         let sections = opened.all_sections()?;
         opened.load_indexes(&sections)?;
         shared.counters.count_table(0, info.file_bytes, &sections);
-        let mut by_keyspace: BTreeMap<u32, Vec<Arc<Section>>> = BTreeMap::new();
+        let mut by_keyspace: BTreeMap<KeyspaceId, Vec<Arc<Section>>> = BTreeMap::new();
         for section in sections {
             by_keyspace.entry(section.keyspace()).or_default().push(section);
         }

@@ -148,8 +148,7 @@ impl Below {
         let mut tables = &container.tables[..];
         while let Some((first, rest)) = tables.split_first() {
             let Some((files, on_flash)) = first.section.clustered()? else { break };
-            let covered =
-                rest.iter().zip(&files[1..]).take_while(|(table, file)| table.file.number == **file);
+            let covered = rest.iter().zip(&files[1..]).take_while(|(table, file)| table.file.id == **file);
             let covered = covered.count();
             if covered + 1 < files.len() {
                 break;

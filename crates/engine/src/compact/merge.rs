@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_base::TableId;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};
@@ -220,9 +221,9 @@ fn drop_sections(
     merged: &[Merged],
     references: &ReferenceCounts,
 ) -> Result<()> {
-    let mut by_file: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+    let mut by_file: BTreeMap<TableId, Vec<u32>> = BTreeMap::new();
     for (run, shard, _) in merged {
-        by_file.entry(run.file.number).or_default().push(*shard);
+        by_file.entry(run.file.id).or_default().push(*shard);
     }
     let mut edits: Vec<_> = by_file
         .iter()
@@ -237,7 +238,7 @@ fn drop_sections(
     keyspace.update_version(|version| {
         let mut next = version.clone();
         for run in &mut next.runs {
-            if let Some(shards) = by_file.get(&run.file.number) {
+            if let Some(shards) = by_file.get(&run.file.id) {
                 *run = Arc::new(run.without(shards));
             }
         }
@@ -251,7 +252,7 @@ fn drop_sections(
         if is_late || shared.planted_bugs.has(PlantedRace::ReaderWithoutPin) {
             section.give_back();
         }
-        if !shared.is_file_named(run.file.number) {
+        if !shared.is_file_named(run.file.id) {
             run.file.set_obsolete();
         }
     }

@@ -1,6 +1,6 @@
 //! The parts of a merge: a new table for each, written while the previous one becomes durable and is put in position.
 
-use alluvium_base::{HashRange, KeyHasher};
+use alluvium_base::{HashRange, KeyHasher, TableId};
 use alluvium_io::KeptBuffers;
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::thread::ScopedJoinHandle;
@@ -220,7 +220,7 @@ impl Part {
         if self.is_empty {
             return Ok(None);
         }
-        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
+        let number = TableId(shared.next_file.fetch_add(1, Ordering::Relaxed));
         let options = shared.output_of_merges();
         let name = table_file_name(number);
         let placed = shared.place_table(number, flow.to);

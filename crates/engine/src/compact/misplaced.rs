@@ -116,7 +116,7 @@ pub(crate) fn left_to_move(version: &Version) -> Vec<Left> {
         let mut files = std::collections::BTreeSet::new();
         for container in containers(version, number, level) {
             left.bytes += container.bytes() as u64;
-            files.extend(container.tables.iter().map(|table| table.file.number));
+            files.extend(container.tables.iter().map(|table| table.file.id));
         }
         left.tables = files.len();
         left

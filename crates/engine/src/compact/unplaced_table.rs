@@ -1,5 +1,7 @@
 //! [`UnplacedTable`]: a table file that is removed again unless the manifest names it.
 
+use alluvium_base::TableId;
+
 use crate::core::Shared;
 use crate::file_names::table_file_name;
 
@@ -8,14 +10,14 @@ use crate::file_names::table_file_name;
 #[derive(Debug)]
 pub(super) struct UnplacedTable<'s> {
     shared: &'s Shared,
-    number: u64,
+    id: TableId,
     is_placed: bool,
 }
 
 impl<'s> UnplacedTable<'s> {
     /// For a file that will be created.
-    pub fn new(shared: &'s Shared, number: u64) -> Self {
-        Self { shared, number, is_placed: false }
+    pub fn new(shared: &'s Shared, id: TableId) -> Self {
+        Self { shared, id, is_placed: false }
     }
 
     /// Declares that the manifest names the file.
@@ -29,7 +31,7 @@ impl Drop for UnplacedTable<'_> {
         // After a failed append only an opening can tell whether the manifest names it.
         let is_unnamed = || self.shared.manifest.lock().is_ok_and(|manifest| !manifest.is_broken());
         if !self.is_placed && is_unnamed() {
-            self.shared.reclaimer.remove(table_file_name(self.number));
+            self.shared.reclaimer.remove(table_file_name(self.id));
         }
     }
 }

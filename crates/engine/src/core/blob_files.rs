@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use alluvium_io::sync::atomic::Ordering;
 
 use super::shared::Shared;
@@ -37,13 +39,13 @@ impl Blobs {
 
     /// Creates a file. Nothing refers to it before its name is durable and the manifest and all versions contain it.
     fn create(&self, shared: &Shared) -> Result<Arc<BlobFile>> {
-        let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
-        let file = BlobFile::create(&shared.reclaimer, number)?;
+        let id = BlobId(shared.next_file.fetch_add(1, Ordering::Relaxed));
+        let file = BlobFile::create(&shared.reclaimer, id)?;
         let named = shared
             .storage
             .sync_directory()
             .context(|| "syncing the database directory".to_owned())
-            .and_then(|()| shared.append_edits(&[Edit::AddBlob { file: number }]));
+            .and_then(|()| shared.append_edits(&[Edit::AddBlob { file: id }]));
         if let Err(error) = named {
             // After a failed append only an opening can tell whether the manifest names it.
             if !shared.manifest.lock().expect("no panic while held").is_broken() {
@@ -53,7 +55,7 @@ impl Blobs {
         }
         self.unsealed.lock().expect("no panic while held").push(file.clone());
         self.change_files(shared, |files| {
-            files.insert(number, file.clone());
+            files.insert(id, file.clone());
         });
         Ok(file)
     }
@@ -83,8 +85,8 @@ impl Blobs {
             // Held until all files were checked. A file that is being created is not yet the current one and has no
             // writers yet, but will have.
             let held = self.current.lock().expect("no panic while held");
-            let current = held.as_ref().map(|file| file.number);
-            let is_ended = |file: &BlobFile| Some(file.number) != current && !has_writers(file);
+            let current = held.as_ref().map(|file| file.id);
+            let is_ended = |file: &BlobFile| Some(file.id) != current && !has_writers(file);
             self.unsealed().into_iter().filter(|file| is_ended(file)).collect()
         };
         for file in &ended {
@@ -92,9 +94,9 @@ impl Blobs {
                 let _turn = self.syncing.lock().expect("no panic while held");
                 file.sync()?;
             }
-            shared.append_edits(&[Edit::SealBlob { file: file.number, bytes: file.size() }])?;
+            shared.append_edits(&[Edit::SealBlob { file: file.id, bytes: file.size() }])?;
             file.seal();
-            self.unsealed.lock().expect("no panic while held").retain(|kept| kept.number != file.number);
+            self.unsealed.lock().expect("no panic while held").retain(|kept| kept.id != file.id);
         }
         Ok(!ended.is_empty())
     }
@@ -103,9 +105,9 @@ impl Blobs {
     pub fn drop_file(&self, shared: &Shared, file: &BlobFile) -> Result<()> {
         // The items that replaced those of the file must be as durable as they were.
         shared.log.commit_all()?;
-        shared.append_edits(&[Edit::DropBlob { file: file.number }])?;
+        shared.append_edits(&[Edit::DropBlob { file: file.id }])?;
         self.change_files(shared, |files| {
-            files.remove(&file.number);
+            files.remove(&file.id);
         });
         self.bytes_written_before.fetch_add(file.bytes_written(), Ordering::Relaxed);
         file.set_obsolete();

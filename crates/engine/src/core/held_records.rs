@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use super::record_writer::PendingRecord;
 use crate::blob::BlobFile;
 
@@ -11,7 +13,7 @@ use crate::blob::BlobFile;
 ///
 /// Takes memory per file, regardless of the number of records.
 #[derive(Debug, Default)]
-pub(crate) struct HeldRecords(BTreeMap<u64, Held>);
+pub(crate) struct HeldRecords(BTreeMap<BlobId, Held>);
 
 /// Records of one file, in which this counts as a writer.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ impl HeldRecords {
     /// Takes a record over from its writer.
     pub fn hold(&mut self, record: PendingRecord) {
         let (file, bytes) = (record.file().clone(), record.stored_bytes() as i64);
-        let held = self.0.entry(file.number).or_insert_with(|| {
+        let held = self.0.entry(file.id).or_insert_with(|| {
             file.enter();
             Held { file, bytes: 0 }
         });

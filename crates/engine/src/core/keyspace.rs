@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{KeyHash, KeyHasher};
+use alluvium_base::{KeyHash, KeyHasher, KeyspaceId};
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
@@ -21,7 +21,7 @@ use crate::manifest::PlanState;
 /// The state that all handles of a keyspace share.
 #[derive(Debug)]
 pub(crate) struct KeyspaceShared {
-    pub id: u32,
+    pub id: KeyspaceId,
     pub name: String,
     pub hasher: KeyHasher,
     pub version: ArcSwap<Version>,
@@ -61,7 +61,7 @@ pub(crate) const LOOKUP_BYTES_MIN: u64 = 16 << 10;
 
 const UPDATE_STRIPES: usize = 64;
 impl KeyspaceShared {
-    pub fn new(id: u32, name: String, hasher: KeyHasher, version: Version) -> Self {
+    pub fn new(id: KeyspaceId, name: String, hasher: KeyHasher, version: Version) -> Self {
         Self {
             id,
             name,

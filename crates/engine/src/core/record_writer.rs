@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
 
@@ -50,7 +52,7 @@ pub(crate) struct PendingRecord {
 
 impl<'a> RecordWriter<'a> {
     /// Begins a record. The lengths must be within the limits of keys and values.
-    pub fn begin(shared: &'a Shared, keyspace: u32, key_len: usize, value_len: usize) -> Result<Self> {
+    pub fn begin(shared: &'a Shared, keyspace: KeyspaceId, key_len: usize, value_len: usize) -> Result<Self> {
         let content_len = key_len + value_len;
         let budget = shared.memory.budget();
         let (piece_bytes, gather_bytes) = (budget.blob_piece_bytes, budget.blob_gather_bytes);
@@ -75,7 +77,7 @@ impl<'a> RecordWriter<'a> {
     /// Writes a whole record.
     pub fn write_record(
         shared: &'a Shared,
-        keyspace: u32,
+        keyspace: KeyspaceId,
         key: &[u8],
         value: &[u8],
     ) -> Result<PendingRecord> {

@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_io::sync::Mutex;
 
 use super::scan_piece::{KeyspaceState, Piece};
@@ -27,7 +29,7 @@ pub(crate) struct ScanCache {
 
 #[derive(Debug)]
 struct Kept {
-    keyspace: u32,
+    keyspace: KeyspaceId,
     items: Items,
     bytes: u64,
     /// The memory taken from the limit.
@@ -43,7 +45,7 @@ enum Items {
 }
 
 /// File number and offset: file numbers are never used again.
-type SectionName = (u64, u64);
+type SectionName = (TableId, u64);
 
 fn name(section: &Section) -> SectionName {
     (section.file_number(), section.page_offset(0))
@@ -51,7 +53,7 @@ fn name(section: &Section) -> SectionName {
 
 impl ScanCache {
     /// The piece with the items from `place` on, if the keyspace is unchanged.
-    pub(crate) fn piece(&self, keyspace: u32, place: u64, now: &KeyspaceState) -> Option<Arc<Piece>> {
+    pub(crate) fn piece(&self, keyspace: KeyspaceId, place: u64, now: &KeyspaceState) -> Option<Arc<Piece>> {
         self.find(|kept| match &kept.items {
             Items::Piece { from, moment, piece, .. } => {
                 let is_there = *from <= place && piece.to.is_none_or(|to| place < to);
@@ -63,7 +65,12 @@ impl ScanCache {
 
     /// Removes the piece that ends at `place`, as its scan continues, and returns the number of items for which it was
     /// collected. `None` if the keyspace has changed since, or there is no such piece.
-    pub(crate) fn take_piece_before(&self, keyspace: u32, place: u64, now: &KeyspaceState) -> Option<usize> {
+    pub(crate) fn take_piece_before(
+        &self,
+        keyspace: KeyspaceId,
+        place: u64,
+        now: &KeyspaceState,
+    ) -> Option<usize> {
         let mut kept = self.lock();
         let at = kept.iter().position(|kept| {
             let ends_here =
@@ -80,7 +87,7 @@ impl ScanCache {
     pub(crate) fn keep_piece(
         &self,
         shared: &Shared,
-        keyspace: u32,
+        keyspace: KeyspaceId,
         (from, target): (u64, usize),
         moment: KeyspaceState,
         piece: &Arc<Piece>,
@@ -107,7 +114,7 @@ impl ScanCache {
     }
 
     /// Drops the sections' items in a part of the hash space that a scan has passed.
-    pub fn drop_part(&self, keyspace: u32, passed: HashRange) {
+    pub fn drop_part(&self, keyspace: KeyspaceId, passed: HashRange) {
         self.lock().retain(|kept| {
             let is_passed = matches!(kept.items, Items::Sorted { part, .. } if part == passed);
             kept.keyspace != keyspace || !is_passed
@@ -115,7 +122,7 @@ impl ScanCache {
     }
 
     /// Drops everything that was collected from a keyspace.
-    pub fn forget(&self, keyspace: u32) {
+    pub fn forget(&self, keyspace: KeyspaceId) {
         self.lock().retain(|kept| kept.keyspace != keyspace);
     }
 
@@ -130,7 +137,7 @@ impl ScanCache {
     }
 
     /// Keeps items. If there is no room for all, those that have not been used for the longest time are dropped.
-    fn keep(&self, shared: &Shared, keyspace: u32, items: Items, bytes: u64) {
+    fn keep(&self, shared: &Shared, keyspace: KeyspaceId, items: Items, bytes: u64) {
         let bytes_max = shared.memory.budget().scan_bytes();
         if bytes > bytes_max {
             return;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHasher};
+use alluvium_base::{Corruption, KeyHasher, TableId};
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
@@ -134,8 +134,8 @@ impl Shared {
     }
 
     /// Whether the manifest names this table file.
-    pub fn is_file_named(&self, number: u64) -> bool {
-        self.manifest.lock().expect("no panic while held").state().names_file(number)
+    pub fn is_file_named(&self, id: TableId) -> bool {
+        self.manifest.lock().expect("no panic while held").state().names_file(id)
     }
 
     /// Gives back the space of a version's runs and tables, which the manifest no longer names. Runs of other keyspaces
@@ -145,7 +145,7 @@ impl Shared {
             run.sections.iter().flatten().for_each(|section| section.set_merged());
         }
         for file in version.files() {
-            if !self.is_file_named(file.number) {
+            if !self.is_file_named(file.id) {
                 file.set_obsolete();
             }
         }

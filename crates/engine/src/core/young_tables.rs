@@ -1,5 +1,7 @@
 //! Places tables in the second directory, if there is one.
 
+use alluvium_base::TableId;
+
 use alluvium_io::Storage;
 use alluvium_io::sync::Arc;
 use alluvium_io::sync::atomic::Ordering;
@@ -8,16 +10,16 @@ use super::shared::Shared;
 use crate::manifest::Edit;
 
 impl Shared {
-    /// Decides where the table `number`, about to be created for this level, will be stored. The edit, if any, must
+    /// Decides where the table `table`, about to be created for this level, will be stored. The edit, if any, must
     /// precede the one that adds the table.
-    pub fn place_table(&self, number: u64, level: usize) -> Option<Edit> {
+    pub fn place_table(&self, table: TableId, level: usize) -> Option<Edit> {
         let young = self.young.as_ref()?;
-        young.place(number, level).then_some(Edit::YoungTable { file: number })
+        young.place(table, level).then_some(Edit::YoungTable { file: table })
     }
 
     /// Counts a table that was written, if it is in the second directory.
-    pub fn count_if_young(&self, number: u64, bytes: u64) {
-        if self.young.as_ref().is_some_and(|young| young.has(number)) {
+    pub fn count_if_young(&self, table: TableId, bytes: u64) {
+        if self.young.as_ref().is_some_and(|young| young.has(table)) {
             self.counters.young_bytes_written.fetch_add(bytes, Ordering::Relaxed);
         }
     }

@@ -6,6 +6,8 @@
 //! when its record grows by at least half: about as often as the log2 of the value's length over the tail's, as in the
 //! logarithmic method of Bentley and Saxe (1980).
 
+use alluvium_base::KeyspaceId;
+
 use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
@@ -171,7 +173,7 @@ struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    fn of(shared: &'a Shared, keyspace: u32, key: &[u8], grown: &Grown) -> Result<Self> {
+    fn of(shared: &'a Shared, keyspace: KeyspaceId, key: &[u8], grown: &Grown) -> Result<Self> {
         let rest = &grown.rest[..];
         let record = if rest.len() <= tail_bytes_max(shared) {
             shared.check_room()?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_base::KeyHash;
+use alluvium_base::KeyspaceId;
 
 use super::close::Handle;
 use super::condition::Precondition;
@@ -197,15 +198,15 @@ impl Batch {
         keyspaces.sort_by_key(|keyspace| keyspace.id);
         keyspaces.dedup_by_key(|keyspace| keyspace.id);
         let versions: Vec<Arc<Version>> = keyspaces.iter().map(|k| k.version.load_full()).collect();
-        let version_of = |keyspace: u32| {
+        let version_of = |keyspace: KeyspaceId| {
             let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
             &versions[at]
         };
-        let store_in = |keyspace: u32| version_of(keyspace).active();
+        let store_in = |keyspace: KeyspaceId| version_of(keyspace).active();
         let store_of = |write: &Write| store_in(write.keyspace.id);
         let written = self.writes.iter().zip(hashes).map(|(write, &hash)| (write.keyspace.id, hash));
         let guarded = guards.iter().map(|guard| (guard.keyspace.id, guard.hash));
-        let mut shards: Vec<(u32, u64)> = written
+        let mut shards: Vec<(KeyspaceId, u64)> = written
             .chain(guarded)
             .map(|(keyspace, hash)| (keyspace, store_in(keyspace).shard_number(hash)))
             .collect();

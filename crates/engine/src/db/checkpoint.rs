@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 
 use super::check_files::check_files;
@@ -134,16 +136,16 @@ impl Db {
 
 impl Db {
     /// A snapshot without log, since a checkpoint has none, and the length of each blob file in it.
-    fn snapshot_in_tables(&self) -> Result<(Snapshot, BTreeMap<u64, u64>)> {
+    fn snapshot_in_tables(&self) -> Result<(Snapshot, BTreeMap<BlobId, u64>)> {
         let shared = self.shared();
         loop {
             let snapshot = self.snapshot()?;
             // The checkpoint's blob files are finished: none grows through its link.
             shared.blobs.end_current(None);
             let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
-            let blob_sizes: BTreeMap<u64, u64> = versions
+            let blob_sizes: BTreeMap<BlobId, u64> = versions
                 .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
-                .map(|file| (file.number, file.size()))
+                .map(|file| (file.id, file.size()))
                 .collect();
             shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
             let has_log =
@@ -190,7 +192,7 @@ fn is_same(one: &dyn Storage, other: &dyn Storage, name: &str) -> std::io::Resul
 fn checkpoint_state(
     shared: &Shared,
     versions: &[(&KeyspaceShared, Arc<Version>)],
-    blob_sizes: &BTreeMap<u64, u64>,
+    blob_sizes: &BTreeMap<BlobId, u64>,
 ) -> DatabaseState {
     // A seed of its own: the two databases diverge, and neither may take the other's log for its own.
     let seed = shared.next_random() | 1;
@@ -210,20 +212,21 @@ fn checkpoint_state(
             levels: version.levels.iter().map(level_state).collect(),
             blob_references: version.blobs.live.clone(),
         };
-        state.next_keyspace = state.next_keyspace.max(keyspace.id + 1);
+        state.next_keyspace = state.next_keyspace.max(keyspace.id.next());
         for file in version.files() {
             let items = file.table.sections().iter().map(|section| section.item_count()).sum();
-            state.note_items(file.number, items);
+            state.note_items(file.id, items);
         }
         state.keyspaces.insert(keyspace.id, keyspace_state);
     }
-    let last = state.files().last().copied().max(state.blobs.keys().next_back().copied());
+    let last =
+        state.files().last().map(|table| table.0).max(state.blobs.keys().next_back().map(|blob| blob.0));
     state.next_file = last.map_or(1, |last| last + 1);
     state
 }
 
 fn level_state(level: &Level) -> Vec<Container<PlacedTableState>> {
-    let state = |table: &PlacedTable| PlacedTableState { file: table.file.number, repeats: table.repeats };
+    let state = |table: &PlacedTable| PlacedTableState { file: table.file.id, repeats: table.repeats };
     let container = |container: &Container<PlacedTable>| Container {
         range: container.range,
         tables: container.tables.iter().map(state).collect(),
@@ -235,7 +238,7 @@ fn run_state(run: &Run) -> RunState {
     let shards = run.sections.iter().enumerate();
     let dropped: BTreeSet<u32> =
         shards.filter(|(_, section)| section.is_none()).map(|(shard, _)| shard as u32).collect();
-    RunState { file: run.file.number, shard_bits: run.shard_bits, repeats: run.repeats, dropped }
+    RunState { file: run.file.id, shard_bits: run.shard_bits, repeats: run.repeats, dropped }
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.

@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+
 use alluvium_io::sync::atomic::Ordering;
 
 use crate::compact::pressure_of;
@@ -107,11 +109,11 @@ impl Shared {
             if self.memory.index.table_bytes() > self.memory.index.bytes_max() / 2 {
                 return false;
             }
-            let number = self.waking_from.load(Ordering::Relaxed);
+            let from = KeyspaceId(self.waking_from.load(Ordering::Relaxed));
             let keyspaces = self.all_keyspaces();
-            let dormant = keyspaces.iter().find(|keyspace| keyspace.id >= number && keyspace.is_dormant());
+            let dormant = keyspaces.iter().find(|keyspace| keyspace.id >= from && keyspace.is_dormant());
             let Some(keyspace) = dormant else { return false };
-            self.waking_from.store(keyspace.id + 1, Ordering::Relaxed);
+            self.waking_from.store(keyspace.id.next().0, Ordering::Relaxed);
             if self.open_tables_of(keyspace).is_ok() {
                 return true;
             }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, KeyspaceId};
 use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
@@ -45,7 +45,7 @@ pub(super) fn is_inline(shared: &Shared, item: &Item<'_>) -> bool {
 
 impl<'a> StoredItem<'a> {
     /// Writes `item`, whose lengths are within the limits, to a blob file if it is large.
-    pub fn store(shared: &Shared, keyspace: u32, item: &Item<'a>) -> Result<Self> {
+    pub fn store(shared: &Shared, keyspace: KeyspaceId, item: &Item<'a>) -> Result<Self> {
         let metadata = Metadata::of(item);
         let key = StoredKey::of(item.key);
         let mut stored = Self { kind: item.kind, metadata, key, value: item.value, record: None };

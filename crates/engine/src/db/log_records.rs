@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+
 use super::close::Handle;
 use super::database::Db;
 use super::log_source::{LogSource, Read};
@@ -179,7 +181,7 @@ impl Handle {
 
     fn changes_of(&self, record: &Record<'_>) -> Result<Vec<LogChange>> {
         let keyspaces = self.shared.all_keyspaces();
-        let find = |id: u32| keyspaces.iter().find(|keyspace| keyspace.id == id);
+        let find = |id: KeyspaceId| keyspaces.iter().find(|keyspace| keyspace.id == id);
         let mut changes = Vec::new();
         match record {
             Record::Item { keyspace, item, .. } => {

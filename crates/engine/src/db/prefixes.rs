@@ -6,6 +6,7 @@ use std::iter::{FusedIterator, Peekable};
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_base::TableId;
 
 use super::keyspace::Keyspace;
 use super::merged_items::streams;
@@ -196,7 +197,7 @@ struct LiveSection {
 
 /// The sections of all tables.
 fn live_sections(version: &Version) -> Vec<LiveSection> {
-    let mut sections: BTreeMap<(u64, u64), LiveSection> = BTreeMap::new();
+    let mut sections: BTreeMap<(TableId, u64), LiveSection> = BTreeMap::new();
     for SectionRange { section, range } in streams(version, HashRange::ALL).into_iter().flatten() {
         let place = (section.file_number(), section.page_offset(0));
         let live = sections.entry(place).or_insert_with(|| LiveSection { section, ranges: Vec::new() });

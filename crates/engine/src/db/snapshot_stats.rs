@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
+
 use serde::Serialize;
 
 use crate::core::{KeyspaceShared, Shared};
@@ -76,7 +78,7 @@ pub(super) struct Held {
     /// Memory of converted log by number of the segment.
     segments: BTreeMap<u64, u64>,
     /// Bytes of blob files by number.
-    blob_files: BTreeMap<u64, u64>,
+    blob_files: BTreeMap<BlobId, u64>,
 }
 
 impl Held {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use alluvium_base::TableId;
+
 use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
@@ -318,8 +320,8 @@ impl Db {
                 stats_of.items += level.items();
                 stats_of.bytes += level.bytes();
                 // A table over several containers is counted once.
-                let tables: BTreeMap<u64, &PlacedTable> =
-                    level.tables().map(|table| (table.file.number, table)).collect();
+                let tables: BTreeMap<TableId, &PlacedTable> =
+                    level.tables().map(|table| (table.file.id, table)).collect();
                 for table in tables.values() {
                     stats.garbage.tombstones += table.section.tombstone_count();
                     stats.garbage.expired += table.section.expired_estimate(now_ms);

@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+
 use super::batch::{Batch, Guard};
 use super::close::Handle;
 use super::database::Db;
@@ -28,7 +30,7 @@ const PATIENT_ATTEMPTS: u32 = 8;
 pub struct Transaction {
     batch: Batch,
     /// By keyspace and key: the value that was read or written last.
-    known: HashMap<(u32, Vec<u8>), Option<Vec<u8>>>,
+    known: HashMap<(KeyspaceId, Vec<u8>), Option<Vec<u8>>>,
 }
 
 impl Db {

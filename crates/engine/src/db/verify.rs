@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
 use alluvium_base::Corruption;
+use alluvium_base::TableId;
 use serde::Serialize;
 
 use super::database::Db;
@@ -67,7 +69,7 @@ impl Db {
         self.verify_log(&mut report)?;
         let mut files = BTreeMap::new();
         // By address: versions of one keyspace share sections.
-        let mut live: BTreeMap<u64, BTreeMap<usize, Arc<Section>>> = BTreeMap::new();
+        let mut live: BTreeMap<TableId, BTreeMap<usize, Arc<Section>>> = BTreeMap::new();
         // Kept until everything is read: otherwise the space of tables that are merged meanwhile would be freed.
         for keyspace in shared.all_keyspaces() {
             report.note(shared.open_tables_of(&keyspace))?;
@@ -75,7 +77,7 @@ impl Db {
         let versions: Vec<_> =
             shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
         for version in &versions {
-            files.extend(version.files().map(|file| (file.number, file.clone())));
+            files.extend(version.files().map(|file| (file.id, file.clone())));
             for section in version.sections() {
                 let sections = live.entry(section.file_number()).or_default();
                 sections.insert(Arc::as_ptr(section) as usize, section.clone());
@@ -84,7 +86,7 @@ impl Db {
         for file in files.values() {
             shared.check_open()?;
             let mut sections: Vec<_> =
-                live.get(&file.number).map(|sections| sections.values().collect()).unwrap_or_default();
+                live.get(&file.id).map(|sections| sections.values().collect()).unwrap_or_default();
             sections.sort_unstable_by_key(|section| section.page_offset(0));
             let outcome = file.table.verify_sections(sections)?;
             report.pages += outcome.page_count;
@@ -119,7 +121,7 @@ impl Db {
     /// Checks that the records of live large items are sound and where they should be.
     fn verify_blobs(&self, report: &mut VerifyReport) -> Result<()> {
         let shared = self.shared();
-        let mut records: BTreeMap<(u64, u64), Reference> = BTreeMap::new();
+        let mut records: BTreeMap<(BlobId, u64), Reference> = BTreeMap::new();
         let mut files = BlobFiles::new();
         for keyspace in shared.all_keyspaces() {
             let version = keyspace.version.load_full();

@@ -109,7 +109,7 @@ impl Level {
     /// Whether the filter of another table answers for this one everywhere in its range.
     fn is_covered(&self, table: &PlacedTable) -> bool {
         self.within(table.section.range()).iter().all(|container| {
-            let number = |other: &PlacedTable| other.file.number;
+            let number = |other: &PlacedTable| other.file.id;
             let Some(depth) = container.tables.iter().position(|other| number(other) == number(table)) else {
                 return true;
             };
@@ -125,7 +125,7 @@ impl Level {
     pub fn set_obsolete_since(&self, before: &Self, range: HashRange) {
         for table in before.within(range).iter().flat_map(|container| &container.tables) {
             let kept = self.within(table.section.range()).iter().flat_map(|container| &container.tables);
-            if !kept.into_iter().any(|kept| kept.file.number == table.file.number) {
+            if !kept.into_iter().any(|kept| kept.file.id == table.file.id) {
                 table.file.set_obsolete();
             }
         }

@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
+
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::{OpenMode, Storage};
 
@@ -14,7 +17,7 @@ use crate::table::{Section, SectionEntry, StoredDirectory, Table};
 /// it.
 #[derive(Debug)]
 pub(crate) struct TableFile {
-    pub number: u64,
+    pub id: TableId,
     /// Without its sections: each version holds those that it needs.
     pub table: Table,
     reclaimer: Arc<Reclaimer>,
@@ -22,10 +25,10 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// The file of this number, opened once for all its users. Opening reads its directory, not its items.
-    pub fn open(reclaimer: &Arc<Reclaimer>, number: u64) -> Result<Arc<Self>> {
-        let name = table_file_name(number);
-        reclaimer.open_tables().get_or_open(number, || {
+    /// The file of this id, opened once for all its users. Opening reads its directory, not its items.
+    pub fn open(reclaimer: &Arc<Reclaimer>, id: TableId) -> Result<Arc<Self>> {
+        let name = table_file_name(id);
+        reclaimer.open_tables().get_or_open(id, || {
             let memory = reclaimer.index_memory();
             let (table, directory) =
                 Table::open_within(&**reclaimer.storage(), &name, memory).map_err(|error| match error {
@@ -36,33 +39,33 @@ impl TableFile {
                     }
                     other => other.into(),
                 })?;
-            reclaimer.open_tables().keep_directory(number, Arc::new(directory), memory);
+            reclaimer.open_tables().keep_directory(id, Arc::new(directory), memory);
             let reclaimer = reclaimer.clone();
-            Ok(Arc::new(Self { number, table, reclaimer, obsolete: AtomicBool::new(false) }))
+            Ok(Arc::new(Self { id, table, reclaimer, obsolete: AtomicBool::new(false) }))
         })
     }
 
     /// The directory: kept since it was read last, or read again.
     fn directory(&self) -> Result<Arc<StoredDirectory>> {
-        if let Some(directory) = self.reclaimer.open_tables().directory(self.number) {
+        if let Some(directory) = self.reclaimer.open_tables().directory(self.id) {
             return Ok(directory);
         }
         let directory = Arc::new(self.table.read_directory()?);
         let (tables, memory) = (self.reclaimer.open_tables(), self.reclaimer.index_memory());
-        tables.keep_directory(self.number, directory.clone(), memory);
+        tables.keep_directory(self.id, directory.clone(), memory);
         Ok(directory)
     }
 
     /// Creates the sections of one keyspace, in the order in which they were written. Must be called once for each
     /// keyspace that uses the file.
-    pub fn sections_of(&self, keyspace: u32) -> Result<Vec<Arc<Section>>> {
+    pub fn sections_of(&self, keyspace: KeyspaceId) -> Result<Vec<Arc<Section>>> {
         let entries = self.table.within_directory(self.directory()?.entries_of(keyspace))?;
         self.sections(entries)
     }
 
     /// Creates all sections of a file just written.
     pub fn all_sections(&self) -> Result<Vec<Arc<Section>>> {
-        let directory = match self.reclaimer.open_tables().take_directory(self.number) {
+        let directory = match self.reclaimer.open_tables().take_directory(self.id) {
             Some(directory) => directory,
             None => Arc::new(self.table.read_directory()?),
         };
@@ -100,7 +103,7 @@ impl TableFile {
             return Ok(());
         }
         // Opened only for the hole: a file that is open for writing keeps its descriptors.
-        let file = self.storage().open(&table_file_name(self.number), OpenMode::Write)?;
+        let file = self.storage().open(&table_file_name(self.id), OpenMode::Write)?;
         if file.link_count()? > 1 {
             // A checkpoint may still need what this database no longer needs.
             return Ok(());
@@ -116,9 +119,9 @@ impl TableFile {
 
 impl Drop for TableFile {
     fn drop(&mut self) {
-        self.reclaimer.open_tables().forget(self.number);
+        self.reclaimer.open_tables().forget(self.id);
         if self.obsolete.load(Ordering::Acquire) {
-            self.reclaimer.submit(Job::Remove { name: table_file_name(self.number) });
+            self.reclaimer.submit(Job::Remove { name: table_file_name(self.id) });
         }
     }
 }

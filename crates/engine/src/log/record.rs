@@ -12,6 +12,7 @@
 //!
 //! The seed is unique to a segment, so leftovers of an earlier segment in a recycled file are not valid records.
 
+use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum32;
 use alluvium_base::varint;
 
@@ -32,7 +33,7 @@ const CHECKSUM_LEN: usize = 4;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record<'a> {
     /// One item, and where its encoding starts, counted from the start of the record.
-    Item { keyspace: u32, item: Item<'a>, item_start: usize },
+    Item { keyspace: KeyspaceId, item: Item<'a>, item_start: usize },
     /// Items that apply together or not at all.
     Batch(BatchItems<'a>),
     /// The end of the segment; the log continues in the named one.
@@ -40,7 +41,7 @@ pub(crate) enum Record<'a> {
     /// How far the log was durable when this was written.
     Mark(Mark),
     /// Items of the keyspace changed, or were about to, without a record for each. Since major version 3 of the log.
-    Unlogged { keyspace: u32 },
+    Unlogged { keyspace: KeyspaceId },
 }
 
 /// How far the log was durable when a mark was appended. Everything in front of that position was synced to the device,
@@ -80,7 +81,7 @@ pub(crate) struct BatchItems<'a> {
 
 impl<'a> Iterator for BatchItems<'a> {
     /// Keyspace, item, and where the item's encoding starts, counted from the start of the record.
-    type Item = (u32, Item<'a>, usize);
+    type Item = (KeyspaceId, Item<'a>, usize);
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = &self.payload[self.position..];
@@ -92,10 +93,10 @@ impl<'a> Iterator for BatchItems<'a> {
 }
 
 /// Replaces the content of `out` with the record of one item; returns where the item's encoding starts in it.
-pub(crate) fn encode_item(seed: u64, keyspace: u32, item: &Item<'_>, out: &mut Vec<u8>) -> usize {
+pub(crate) fn encode_item(seed: u64, keyspace: KeyspaceId, item: &Item<'_>, out: &mut Vec<u8>) -> usize {
     out.clear();
     out.extend_from_slice(&[0; CHECKSUM_LEN]);
-    varint::write(u64::from(keyspace) + TAG_ITEM_BASE, out);
+    varint::write(u64::from(keyspace.0) + TAG_ITEM_BASE, out);
     let item_start = out.len();
     item.encode(out);
     finish(seed, out);
@@ -105,13 +106,13 @@ pub(crate) fn encode_item(seed: u64, keyspace: u32, item: &Item<'_>, out: &mut V
 /// Replaces the content of `out` with the record of a batch; returns where each item's encoding starts in it.
 pub(crate) fn encode_batch<'a>(
     seed: u64,
-    items: impl Iterator<Item = (u32, Item<'a>)>,
+    items: impl Iterator<Item = (KeyspaceId, Item<'a>)>,
     out: &mut Vec<u8>,
 ) -> Vec<usize> {
     let mut payload = Vec::new();
     let mut starts = Vec::new();
     for (keyspace, item) in items {
-        varint::write(u64::from(keyspace) + TAG_ITEM_BASE, &mut payload);
+        varint::write(u64::from(keyspace.0) + TAG_ITEM_BASE, &mut payload);
         starts.push(payload.len());
         item.encode(&mut payload);
     }
@@ -151,9 +152,9 @@ pub(crate) fn encode_mark(seed: u64, mark: Mark) -> Vec<u8> {
 }
 
 /// The record that says that items of a keyspace change without records.
-pub(crate) fn encode_unlogged(seed: u64, keyspace: u32) -> Vec<u8> {
+pub(crate) fn encode_unlogged(seed: u64, keyspace: KeyspaceId) -> Vec<u8> {
     let mut payload = vec![UNLOGGED];
-    varint::write(u64::from(keyspace), &mut payload);
+    varint::write(u64::from(keyspace.0), &mut payload);
     let mut out = vec![0; CHECKSUM_LEN];
     varint::write(TAG_BATCH, &mut out);
     varint::write(payload.len() as u64, &mut out);
@@ -254,7 +255,7 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
             if payload.first() == Some(&UNLOGGED) {
                 let (keyspace, len) = varint::read(&payload[1..])?;
                 let keyspace = u32::try_from(keyspace).ok().filter(|_| len + 1 == payload.len())?;
-                return Some(Record::Unlogged { keyspace });
+                return Some(Record::Unlogged { keyspace: KeyspaceId(keyspace) });
             }
             let whole = BatchItems { payload, payload_start, position: 0 };
             let mut check = BatchItems { payload, payload_start, position: 0 };
@@ -275,11 +276,11 @@ fn decode_mark_payload(fields: &[u8]) -> Option<Mark> {
 }
 
 /// Keyspace, item, start of the item, total bytes.
-fn decode_tagged_item(bytes: &[u8]) -> Option<(u32, Item<'_>, usize, usize)> {
+fn decode_tagged_item(bytes: &[u8]) -> Option<(KeyspaceId, Item<'_>, usize, usize)> {
     let (tag, tag_len) = varint::read(bytes)?;
     let keyspace = u32::try_from(tag.checked_sub(TAG_ITEM_BASE)?).ok()?;
     let (item, len) = Item::decode(&bytes[tag_len..])?;
-    Some((keyspace, item, tag_len, tag_len + len))
+    Some((KeyspaceId(keyspace), item, tag_len, tag_len + len))
 }
 
 #[cfg(test)]
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn an_item_record_adds_eight_bytes_to_a_small_item() {
         let mut out = Vec::new();
-        encode_item(7, 0, &Item::value(&[1; 16], &[2; 100]), &mut out);
+        encode_item(7, KeyspaceId(0), &Item::value(&[1; 16], &[2; 100]), &mut out);
         assert_eq!(out.len(), 116 + 8);
     }
 
@@ -298,8 +299,8 @@ mod tests {
     fn records_read_back() {
         let mut out = Vec::new();
         let item = Item::value(b"key", b"value");
-        let item_start = encode_item(7, 300, &item, &mut out);
-        let expected = Record::Item { keyspace: 300, item, item_start };
+        let item_start = encode_item(7, KeyspaceId(300), &item, &mut out);
+        let expected = Record::Item { keyspace: KeyspaceId(300), item, item_start };
         assert_eq!(decode(7, &out, true), Parsed::Record(expected, out.len()));
         assert_eq!(decode(8, &out, true), Parsed::Invalid);
 
@@ -313,15 +314,15 @@ mod tests {
         let shortest = encode_mark(7, Mark { segments_back: 0, offset: 0 });
         assert_eq!(shortest.len(), MARK_LEN_MIN);
 
-        let unlogged = encode_unlogged(7, 300);
-        let expected = Record::Unlogged { keyspace: 300 };
+        let unlogged = encode_unlogged(7, KeyspaceId(300));
+        let expected = Record::Unlogged { keyspace: KeyspaceId(300) };
         assert_eq!(decode(7, &unlogged, true), Parsed::Record(expected, unlogged.len()));
 
         let seal = encode_seal(7, 42);
         assert_eq!(seal.len(), SEAL_LEN);
         assert_eq!(decode(7, &seal, true), Parsed::Record(Record::Seal { next_segment: 42 }, SEAL_LEN));
 
-        let items = [(0, Item::value(b"a", b"1")), (9, Item::tombstone(b"b"))];
+        let items = [(KeyspaceId(0), Item::value(b"a", b"1")), (KeyspaceId(9), Item::tombstone(b"b"))];
         let starts = encode_batch(7, items.into_iter(), &mut out);
         let Parsed::Record(Record::Batch(batch), len) = decode(7, &out, true) else { panic!("no batch") };
         assert_eq!(len, out.len());
@@ -338,7 +339,7 @@ mod tests {
     fn the_example_in_the_documentation_is_true() {
         let documentation = include_str!("../../../../docs/format.md");
         let mut item = Vec::new();
-        encode_item(7, 0, &Item::value(b"key", b"value"), &mut item);
+        encode_item(7, KeyspaceId(0), &Item::value(b"key", b"value"), &mut item);
         let mark = encode_mark(7, Mark { segments_back: 0, offset: 4112 });
         for record in [item, mark, encode_seal(7, 2)] {
             let line: Vec<String> = record.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -356,7 +357,7 @@ mod tests {
         #[test]
         fn any_change_to_a_record_is_noticed(key: Vec<u8>, value: Vec<u8>, at: prop::sample::Index, bit in 0u8..8) {
             let mut out = Vec::new();
-            encode_item(7, 5, &Item::value(&key, &value), &mut out);
+            encode_item(7, KeyspaceId(5), &Item::value(&key, &value), &mut out);
             let at = at.index(out.len());
             out[at] ^= 1 << bit;
             prop_assert!(!matches!(decode(7, &out, true), Parsed::Record(..)));
@@ -365,7 +366,7 @@ mod tests {
         #[test]
         fn a_cut_record_is_never_a_record(key: Vec<u8>, cut: prop::sample::Index) {
             let mut out = Vec::new();
-            encode_item(7, 5, &Item::value(&key, b"v"), &mut out);
+            encode_item(7, KeyspaceId(5), &Item::value(&key, b"v"), &mut out);
             let cut = cut.index(out.len());
             prop_assert_eq!(decode(7, &out[..cut], true), Parsed::Incomplete);
         }

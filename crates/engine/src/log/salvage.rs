@@ -96,6 +96,8 @@ impl<'a> Iterator for Pieces<'a> {
 
 #[cfg(test)]
 mod tests {
+    use alluvium_base::KeyspaceId;
+
     use super::*;
     use crate::item::Item;
     use proptest::prelude::*;
@@ -108,10 +110,11 @@ mod tests {
             starts.push(bytes.len());
             let key = [number as u8; 3];
             if number % 4 == 3 {
-                let items = [(0, Item::value(&key, b"one")), (1, Item::tombstone(&key))];
+                let items =
+                    [(KeyspaceId(0), Item::value(&key, b"one")), (KeyspaceId(1), Item::tombstone(&key))];
                 record::encode_batch(SEED, items.into_iter(), &mut record);
             } else {
-                record::encode_item(SEED, 2, &Item::value(&key, &[9; 20]), &mut record);
+                record::encode_item(SEED, KeyspaceId(2), &Item::value(&key, &[9; 20]), &mut record);
             }
             bytes.extend_from_slice(&record);
         }

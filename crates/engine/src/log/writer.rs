@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
+use alluvium_base::KeyspaceId;
+
 use alluvium_base::checksum::checksum64;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
@@ -170,7 +172,7 @@ impl Log {
 
     /// Appends a record that says that items of a keyspace change without records; returns whether there was room. The
     /// segment is active, and the caller prevents a switch.
-    pub fn append_unlogged(&self, segment: &Segment, keyspace: u32) -> bool {
+    pub fn append_unlogged(&self, segment: &Segment, keyspace: KeyspaceId) -> bool {
         self.append(segment, &record::encode_unlogged(segment.seed, keyspace)).is_some()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Written as JSON, so that a newer minor version can add fields and a reader of the file understands the edits.
 
-use alluvium_base::{HashRange, KeyHasher};
+use alluvium_base::{BlobId, HashRange, KeyHasher, KeyspaceId, TableId};
 use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub(crate) enum Edit {
         seed: u64,
     },
     /// All file, segment and keyspace numbers below these are in use or were used.
-    Counters { next_file: u64, next_segment: u64, next_keyspace: u32 },
+    Counters { next_file: u64, next_segment: u64, next_keyspace: KeyspaceId },
     /// Log segments below this are no longer needed.
     LogStart { segment: u64 },
     /// Recovery found the end of this segment: nothing behind `offset` is valid, and the log continues in the next
@@ -26,7 +26,7 @@ pub(crate) enum Edit {
     LogEnd { segment: u64, offset: u64 },
     /// A new keyspace.
     CreateKeyspace {
-        keyspace: u32,
+        keyspace: KeyspaceId,
         name: String,
         hasher: KeyHasher,
         plan: Plan,
@@ -37,7 +37,7 @@ pub(crate) enum Edit {
     /// The keyspace has this plan from now on, and the tables of its levels are now in the levels of this plan, those
     /// of the last in the last. Also written when all data have been moved: then `before` is absent.
     SetPlan {
-        keyspace: u32,
+        keyspace: KeyspaceId,
         plan: Plan,
         /// Number of plans that the keyspace had before.
         number: u16,
@@ -50,19 +50,19 @@ pub(crate) enum Edit {
         items_planned: u64,
     },
     /// The keyspace is gone with all its items. Its number is never used again.
-    DropKeyspace { keyspace: u32 },
+    DropKeyspace { keyspace: KeyspaceId },
     /// This is a backup of another database, as it was at this time (milliseconds since 1970).
     Origin { database: u64, taken_at_ms: u64 },
     /// All items of the keyspace are gone; its records in segments before this one are ignored.
-    ClearKeyspace { keyspace: u32, log_start: u64 },
+    ClearKeyspace { keyspace: KeyspaceId, log_start: u64 },
     /// The database has taken a second directory, which has this id, for tables of young levels.
     YoungDirectory { id: u64 },
     /// The table of this number, which later edits add to a level, is stored in the second directory.
-    YoungTable { file: u64 },
+    YoungTable { file: TableId },
     /// A run of hash sections for this keyspace, the youngest so far.
     AddRun {
-        keyspace: u32,
-        file: u64,
+        keyspace: KeyspaceId,
+        file: TableId,
         shard_bits: u32,
         /// Estimated share of its items that have obsolete versions in tables; 0 if that was not determined.
         #[serde(default)]
@@ -72,11 +72,11 @@ pub(crate) enum Edit {
         items: u64,
     },
     /// These shards of a run, numbered by the run's own shard count, are merged and gone.
-    DropShards { keyspace: u32, file: u64, shards: Vec<u32> },
+    DropShards { keyspace: KeyspaceId, file: TableId, shards: Vec<u32> },
     /// A sorted table in a part of the hash space.
     AddSorted {
-        keyspace: u32,
-        file: u64,
+        keyspace: KeyspaceId,
+        file: TableId,
         #[serde(flatten)]
         range: HashRange,
         /// The number of its level in the plan; 0, as in manifests of major version 1, means the last one.
@@ -95,22 +95,22 @@ pub(crate) enum Edit {
     },
     /// The level has no tables in this part of the hash space any more.
     DropSorted {
-        keyspace: u32,
+        keyspace: KeyspaceId,
         level: usize,
         #[serde(flatten)]
         range: HashRange,
     },
     /// A blob file, to which records are appended from now on.
-    AddBlob { file: u64 },
+    AddBlob { file: BlobId },
     /// Nothing is appended to the blob file any more; its first `bytes` bytes are durable.
-    SealBlob { file: u64, bytes: u64 },
+    SealBlob { file: BlobId, bytes: u64 },
     /// No table of any keyspace, and no log record in use, needs the blob file any more.
-    DropBlob { file: u64 },
+    DropBlob { file: BlobId },
     /// The keyspace's tables refer to `delta` more bytes (fewer if negative) of the blob file. Has no effect for a file
     /// that was dropped: items that still refer to it are obsolete versions.
     BlobReferences {
-        keyspace: u32,
-        file: u64,
+        keyspace: KeyspaceId,
+        file: BlobId,
         delta: i64,
         /// The length of the file's durable start, headers and their records; 0 if the file is finished, or if the
         /// length is unknown.
@@ -121,7 +121,7 @@ pub(crate) enum Edit {
 
 impl Edit {
     /// The keyspace has the plan of this state, and its data have followed the plan as far as the state says.
-    pub fn set_plan(keyspace: u32, state: &PlanState) -> Self {
+    pub fn set_plan(keyspace: KeyspaceId, state: &PlanState) -> Self {
         let PlanState { plan, number, source, before, items_planned } = state.clone();
         Self::SetPlan { keyspace, plan, number, source, before, items_planned }
     }

@@ -15,7 +15,10 @@
 
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
 use alluvium_base::Corruption;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{File, OpenMode, Storage};
 
@@ -245,21 +248,44 @@ pub(crate) fn sample() -> Vec<u8> {
     };
     let edits = [
         Edit::Database { seed: 5 },
-        Edit::Counters { next_file: 9, next_segment: 4, next_keyspace: 1 },
+        Edit::Counters { next_file: 9, next_segment: 4, next_keyspace: KeyspaceId(1) },
         Edit::LogStart { segment: 1 },
         Edit::LogEnd { segment: 2, offset: 4096 },
         Edit::YoungDirectory { id: 7 },
-        Edit::YoungTable { file: 3 },
-        Edit::CreateKeyspace { keyspace, name: "items".to_owned(), hasher, plan, source },
-        Edit::AddRun { keyspace, file: 3, shard_bits: 1, repeats: 0.25, items: 12 },
-        Edit::DropShards { keyspace, file: 3, shards: vec![1] },
-        Edit::AddSorted { keyspace, file: 4, range, level: 1, over: false, repeats: 0.0, items: 0 },
-        Edit::AddBlob { file: 5 },
-        Edit::SealBlob { file: 5, bytes: 80 },
-        Edit::BlobReferences { keyspace, file: 5, delta: 40, durable: 0 },
+        Edit::YoungTable { file: TableId(3) },
+        Edit::CreateKeyspace {
+            keyspace: KeyspaceId(keyspace),
+            name: "items".to_owned(),
+            hasher,
+            plan,
+            source,
+        },
+        Edit::AddRun {
+            keyspace: KeyspaceId(keyspace),
+            file: TableId(3),
+            shard_bits: 1,
+            repeats: 0.25,
+            items: 12,
+        },
+        Edit::DropShards { keyspace: KeyspaceId(keyspace), file: TableId(3), shards: vec![1] },
+        Edit::AddSorted {
+            keyspace: KeyspaceId(keyspace),
+            file: TableId(4),
+            range,
+            level: 1,
+            over: false,
+            repeats: 0.0,
+            items: 0,
+        },
+        Edit::AddBlob { file: BlobId(5) },
+        Edit::SealBlob { file: BlobId(5), bytes: 80 },
+        Edit::BlobReferences { keyspace: KeyspaceId(keyspace), file: BlobId(5), delta: 40, durable: 0 },
     ];
     let chain = encode_record(chain, &edits, &mut bytes);
-    let edits = [Edit::set_plan(keyspace, &changed), Edit::DropSorted { keyspace, level: 1, range }];
+    let edits = [
+        Edit::set_plan(KeyspaceId(keyspace), &changed),
+        Edit::DropSorted { keyspace: KeyspaceId(keyspace), level: 1, range },
+    ];
     encode_record(chain, &edits, &mut bytes);
     bytes
 }
@@ -272,8 +298,8 @@ mod tests {
     fn what_fuzzers_start_from_is_sound() {
         let bytes = sample();
         let state = parse("m", &bytes, Some(bytes.len() as u64)).unwrap();
-        assert_eq!(state.keyspaces[&0].plan.number, 1);
-        assert!(state.young_tables().eq([3]));
+        assert_eq!(state.keyspaces[&KeyspaceId(0)].plan.number, 1);
+        assert!(state.young_tables().eq([TableId(3)]));
     }
 
     fn example() -> (Vec<u8>, Vec<usize>) {
@@ -281,7 +307,7 @@ mod tests {
         let mut starts = Vec::new();
         for next_file in 1..4 {
             starts.push(bytes.len());
-            let edit = Edit::Counters { next_file, next_segment: 1, next_keyspace: 0 };
+            let edit = Edit::Counters { next_file, next_segment: 1, next_keyspace: KeyspaceId(0) };
             chain = encode_record(chain, &[Edit::Database { seed: 5 }, edit], &mut bytes);
         }
         (bytes, starts)

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan_state::PlanState;
 use crate::level::Container;
+use alluvium_base::BlobId;
 use alluvium_base::KeyHasher;
+use alluvium_base::TableId;
 
 /// The structure of one keyspace.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +21,13 @@ pub(crate) struct KeyspaceState {
     /// The levels below the youngest, level 1 first: their containers, ascending and disjoint.
     pub levels: Vec<Vec<Container<PlacedTableState>>>,
     /// Bytes of blob files that the tables refer to, by file.
-    pub blob_references: BTreeMap<u64, u64>,
+    pub blob_references: BTreeMap<BlobId, u64>,
 }
 
 /// A run of hash sections.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RunState {
-    pub file: u64,
+    pub file: TableId,
     pub shard_bits: u32,
     pub repeats: f64,
     pub dropped: BTreeSet<u32>,
@@ -34,7 +36,7 @@ pub(crate) struct RunState {
 /// A table over a container.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct PlacedTableState {
-    pub file: u64,
+    pub file: TableId,
     pub repeats: f64,
 }
 
@@ -45,12 +47,12 @@ impl KeyspaceState {
     }
 
     /// Numbers of the table files in use. Some may be listed several times.
-    pub fn files(&self) -> impl Iterator<Item = u64> {
+    pub fn files(&self) -> impl Iterator<Item = TableId> {
         let placed = self.levels.iter().flatten().flat_map(|container| &container.tables);
         self.runs.iter().map(|run| run.file).chain(placed.map(|table| table.file))
     }
 
-    pub(super) fn count_references(&mut self, file: u64, delta: i64) -> Result<(), String> {
+    pub(super) fn count_references(&mut self, file: BlobId, delta: i64) -> Result<(), String> {
         let bytes = self.blob_references.entry(file).or_default();
         *bytes = bytes
             .checked_add_signed(delta)

@@ -2,28 +2,30 @@
 
 use std::collections::BTreeSet;
 
+use alluvium_base::TableId;
+
 use super::keyspace_state::KeyspaceState;
 use super::state::DatabaseState;
 
 impl DatabaseState {
     /// Whether some keyspace uses the table file of this number.
-    pub fn names_file(&self, number: u64) -> bool {
-        self.keyspaces.values().any(|state| state.files().any(|file| file == number))
+    pub fn names_file(&self, id: TableId) -> bool {
+        self.keyspaces.values().any(|state| state.files().any(|file| file == id))
     }
 
     /// Numbers of the table files in use that are stored in the second directory, ascending.
-    pub fn young_tables(&self) -> impl Iterator<Item = u64> {
+    pub fn young_tables(&self) -> impl Iterator<Item = TableId> {
         let files = if self.young_tables.is_empty() { BTreeSet::new() } else { self.files() };
         self.young_tables.iter().copied().filter(move |file| files.contains(file))
     }
 
     /// Numbers of all table files in use.
-    pub fn files(&self) -> BTreeSet<u64> {
+    pub fn files(&self) -> BTreeSet<TableId> {
         self.keyspaces.values().flat_map(KeyspaceState::files).collect()
     }
 
     /// Notes the number of items in a table file; 0 means unknown.
-    pub fn note_items(&mut self, file: u64, items: u64) {
+    pub fn note_items(&mut self, file: TableId, items: u64) {
         if items > 0 {
             self.table_items.insert(file, items);
         }

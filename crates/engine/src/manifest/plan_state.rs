@@ -71,6 +71,10 @@ impl PlanState {
 mod tests {
     use alluvium_base::{HashRange, KeyHasher};
 
+    use alluvium_base::KeyspaceId;
+
+    use alluvium_base::TableId;
+
     use super::*;
     use crate::manifest::{DatabaseState, Edit};
 
@@ -93,27 +97,38 @@ mod tests {
         let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
         levels.extend([levels[1]; 2]);
         let (plan, source) = (Plan::Levels { sharding, log, levels }, PlanSource::Own);
-        state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
+        state.apply(&Edit::CreateKeyspace { keyspace: KeyspaceId(0), name, hasher, plan, source }).unwrap();
         for (file, level) in [(1, 3), (2, 2), (3, 1)] {
             let (range, over, repeats) = (HashRange::ALL, false, 0.0);
             state
-                .apply(&Edit::AddSorted { keyspace: 0, file, range, level, over, repeats, items: 0 })
+                .apply(&Edit::AddSorted {
+                    keyspace: KeyspaceId(0),
+                    file: TableId(file),
+                    range,
+                    level,
+                    over,
+                    repeats,
+                    items: 0,
+                })
                 .unwrap();
         }
-        let plan = state.keyspaces[&0].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
-        state.apply(&Edit::set_plan(0, &plan)).unwrap();
-        let files: Vec<u64> =
-            state.keyspaces[&0].levels[0][0].tables.iter().map(|table| table.file).collect();
-        assert_eq!((state.keyspaces[&0].levels.len(), files), (1, vec![3, 2, 1]));
+        let plan = state.keyspaces[&KeyspaceId(0)].plan.followed_by(Plan::silt(), PlanSource::Database, 7);
+        state.apply(&Edit::set_plan(KeyspaceId(0), &plan)).unwrap();
+        let files: Vec<TableId> =
+            state.keyspaces[&KeyspaceId(0)].levels[0][0].tables.iter().map(|table| table.file).collect();
+        assert_eq!(
+            (state.keyspaces[&KeyspaceId(0)].levels.len(), files),
+            (1, vec![TableId(3), TableId(2), TableId(1)])
+        );
         for plan in [plan.clone(), plan.arrived()] {
-            state.apply(&Edit::set_plan(0, &plan)).unwrap();
-            assert_eq!(state.keyspaces[&0].plan, plan);
+            state.apply(&Edit::set_plan(KeyspaceId(0), &plan)).unwrap();
+            assert_eq!(state.keyspaces[&KeyspaceId(0)].plan, plan);
             let mut rebuilt = DatabaseState::default();
             state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
             assert_eq!(rebuilt, state);
         }
-        assert!(state.apply(&Edit::set_plan(1, &plan)).is_err());
+        assert!(state.apply(&Edit::set_plan(KeyspaceId(1), &plan)).is_err());
         let chained = plan.followed_by(Plan::skimpystash(), PlanSource::Own, 0);
-        assert!(state.apply(&Edit::set_plan(0, &chained)).unwrap_err().contains("levels"));
+        assert!(state.apply(&Edit::set_plan(KeyspaceId(0), &chained)).unwrap_err().contains("levels"));
     }
 }

@@ -121,13 +121,19 @@ fn without_flipped_bit(payload: &[u8], seed: u64, expected: u64) -> Option<Vec<u
 #[cfg(test)]
 mod tests {
     use super::super::file::encode_record;
+    use alluvium_base::KeyspaceId;
+
     use super::*;
     use proptest::prelude::*;
 
     fn example() -> (Vec<u8>, Vec<Edit>) {
         let (mut bytes, mut chain) = header();
         let mut edits = vec![Edit::Database { seed: 5 }];
-        edits.extend((1..5).map(|next_file| Edit::Counters { next_file, next_segment: 1, next_keyspace: 0 }));
+        edits.extend((1..5).map(|next_file| Edit::Counters {
+            next_file,
+            next_segment: 1,
+            next_keyspace: KeyspaceId(0),
+        }));
         for edit in &edits {
             chain = encode_record(chain, std::slice::from_ref(edit), &mut bytes);
         }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::BlobId;
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 
 use super::edit::Edit;
 use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
@@ -15,21 +18,21 @@ pub(crate) struct DatabaseState {
     pub seed: u64,
     pub next_file: u64,
     pub next_segment: u64,
-    pub next_keyspace: u32,
+    pub next_keyspace: KeyspaceId,
     pub log_start: u64,
     /// Ends of segments that recovery found, by segment.
     pub log_ends: BTreeMap<u64, u64>,
-    pub keyspaces: BTreeMap<u32, KeyspaceState>,
+    pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
-    pub blobs: BTreeMap<u64, Option<u64>>,
+    pub blobs: BTreeMap<BlobId, Option<u64>>,
     /// The durable length of blob files that are being written, if tables refer to them.
-    pub durable_blobs: BTreeMap<u64, u64>,
+    pub durable_blobs: BTreeMap<BlobId, u64>,
     /// Items in table files, if known; includes some files that are gone.
-    pub table_items: BTreeMap<u64, u64>,
+    pub table_items: BTreeMap<TableId, u64>,
     /// The id of the second directory, if there is one.
     pub young_directory: Option<u64>,
     /// Tables stored there; includes some that are gone.
-    pub young_tables: BTreeSet<u64>,
+    pub young_tables: BTreeSet<TableId>,
     /// Which database this was copied from, and when (milliseconds since 1970).
     pub origin: Option<(u64, u64)>,
 }
@@ -65,7 +68,7 @@ impl DatabaseState {
                 if self.keyspaces.insert(*keyspace, state).is_some() {
                     return Err(format!("keyspace {keyspace} is created twice"));
                 }
-                self.next_keyspace = self.next_keyspace.max(keyspace + 1);
+                self.next_keyspace = self.next_keyspace.max(keyspace.next());
             }
             Edit::SetPlan { keyspace, plan, number, source, before, items_planned } => {
                 let (plan, before) = (plan.clone(), before.clone());
@@ -103,7 +106,7 @@ impl DatabaseState {
                 self.keyspace(*keyspace)?.runs.push(run);
                 // A file has runs of several keyspaces.
                 self.note_items(file, self.table_items.get(&file).map_or(*items, |known| known + items));
-                self.next_file = self.next_file.max(file + 1);
+                self.next_file = self.next_file.max(file.0 + 1);
             }
             Edit::DropShards { keyspace, file, shards } => {
                 let state = self.keyspace(*keyspace)?;
@@ -123,7 +126,7 @@ impl DatabaseState {
                     true => pushed(level, *range, &table),
                     false => replaced(level, *range, Some(table)),
                 };
-                self.next_file = self.next_file.max(file + 1);
+                self.next_file = self.next_file.max(file.0 + 1);
                 self.note_items(*file, *items);
             }
             Edit::DropSorted { keyspace, level, range } => {
@@ -134,7 +137,7 @@ impl DatabaseState {
                 if self.blobs.insert(*file, None).is_some() {
                     return Err(format!("blob file {file} is added twice"));
                 }
-                self.next_file = self.next_file.max(file.saturating_add(1));
+                self.next_file = self.next_file.max(file.0.saturating_add(1));
             }
             Edit::SealBlob { file, bytes } => match self.blobs.get_mut(file) {
                 Some(length) => {
@@ -163,14 +166,14 @@ impl DatabaseState {
         Ok(())
     }
 
-    fn keyspace(&mut self, id: u32) -> Result<&mut KeyspaceState, String> {
+    fn keyspace(&mut self, id: KeyspaceId) -> Result<&mut KeyspaceState, String> {
         self.keyspaces.get_mut(&id).ok_or_else(|| format!("keyspace {id} does not exist"))
     }
 
     /// The containers of a level, by its number in the plan, to change something in `range`.
     fn level(
         &mut self,
-        keyspace: u32,
+        keyspace: KeyspaceId,
         number: usize,
         range: HashRange,
     ) -> Result<&mut Vec<Container<PlacedTableState>>, String> {
@@ -197,7 +200,7 @@ mod tests {
     fn created() -> DatabaseState {
         let mut state = DatabaseState::default();
         let create = Edit::CreateKeyspace {
-            keyspace: 0,
+            keyspace: KeyspaceId(0),
             name: "default".to_owned(),
             hasher: KeyHasher::Xxh3 { seed: 1 },
             plan: Plan::silt(),
@@ -212,11 +215,11 @@ mod tests {
         let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
         levels.extend([levels[1]; 2]);
         let mut state = created();
-        state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
+        state.apply(&Edit::DropKeyspace { keyspace: KeyspaceId(0) }).unwrap();
         let plan = Plan::Levels { sharding, log, levels };
         let hasher = KeyHasher::Xxh3 { seed: 1 };
         let (name, source) = ("deep".to_owned(), PlanSource::Own);
-        state.apply(&Edit::CreateKeyspace { keyspace: 0, name, hasher, plan, source }).unwrap();
+        state.apply(&Edit::CreateKeyspace { keyspace: KeyspaceId(0), name, hasher, plan, source }).unwrap();
         state
     }
 
@@ -230,25 +233,25 @@ mod tests {
             let mut model = vec![vec![Vec::new(); 40]; 3];
             for (file, &(a, b, level, change)) in edits.iter().enumerate() {
                 let (low, high) = (a.min(b), a.max(b));
-                let (file, range) = (file as u64, HashRange::new(low, high));
+                let (file, range) = (TableId(file as u64), HashRange::new(low, high));
                 let over = &mut model[if level == 0 { 2 } else { level - 1 }][low as usize..=high as usize];
                 let edit = match change {
                     0 if level > 0 => {
                         over.fill(Vec::new());
-                        Edit::DropSorted { keyspace: 0, level, range }
+                        Edit::DropSorted { keyspace: KeyspaceId(0), level, range }
                     }
                     0 | 1 => {
                         over.fill(vec![file]);
-                        Edit::AddSorted { keyspace: 0, file, range, level, over: false, repeats: 0.0, items: 0 }
+                        Edit::AddSorted { keyspace: KeyspaceId(0), file, range, level, over: false, repeats: 0.0, items: 0 }
                     }
                     _ => {
                         over.iter_mut().for_each(|stack| stack.insert(0, file));
-                        Edit::AddSorted { keyspace: 0, file, range, level, over: true, repeats: 0.25, items: 0 }
+                        Edit::AddSorted { keyspace: KeyspaceId(0), file, range, level, over: true, repeats: 0.25, items: 0 }
                     }
                 };
                 state.apply(&edit).unwrap();
             }
-            for (level, expected) in state.keyspaces[&0].levels.iter().zip(&model) {
+            for (level, expected) in state.keyspaces[&KeyspaceId(0)].levels.iter().zip(&model) {
                 prop_assert!(level.windows(2).all(|pair| pair[0].range.high < pair[1].range.low));
                 for (hash, expected) in (0u128..).zip(expected) {
                     let found = level.iter().find(|one| one.range.contains(hash));
@@ -268,8 +271,8 @@ mod tests {
     fn a_table_of_no_level_or_no_range_is_refused() {
         let mut state = created();
         let add = |level, low, high| Edit::AddSorted {
-            keyspace: 0,
-            file: 1,
+            keyspace: KeyspaceId(0),
+            file: TableId(1),
             range: HashRange::new(low, high),
             level,
             over: false,
@@ -282,43 +285,52 @@ mod tests {
         let old: Edit =
             serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
         state.apply(&old).unwrap();
-        let files: Vec<u64> = state.keyspaces[&0].files().collect();
-        assert_eq!(files, [1, 2]);
+        let files: Vec<TableId> = state.keyspaces[&KeyspaceId(0)].files().collect();
+        assert_eq!(files, [TableId(1), TableId(2)]);
     }
 
     #[test]
     fn references_to_blobs_are_counted_until_the_file_is_dropped() {
         let mut state = created();
-        let count = |delta| Edit::BlobReferences { keyspace: 0, file: 9, delta, durable: 0 };
+        let count =
+            |delta| Edit::BlobReferences { keyspace: KeyspaceId(0), file: BlobId(9), delta, durable: 0 };
         state.apply(&count(5)).unwrap();
-        assert!(state.keyspaces[&0].blob_references.is_empty());
-        state.apply(&Edit::AddBlob { file: 9 }).unwrap();
-        assert!(state.apply(&Edit::AddBlob { file: 9 }).is_err());
+        assert!(state.keyspaces[&KeyspaceId(0)].blob_references.is_empty());
+        state.apply(&Edit::AddBlob { file: BlobId(9) }).unwrap();
+        assert!(state.apply(&Edit::AddBlob { file: BlobId(9) }).is_err());
         state.apply(&count(5)).unwrap();
         state.apply(&count(7)).unwrap();
         assert!(state.clone().apply(&count(-13)).is_err());
-        state.apply(&Edit::SealBlob { file: 9, bytes: 40 }).unwrap();
+        state.apply(&Edit::SealBlob { file: BlobId(9), bytes: 40 }).unwrap();
         let mut rebuilt = DatabaseState::default();
         state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
         assert_eq!(rebuilt, state);
         state.apply(&count(-12)).unwrap();
-        assert!(state.keyspaces[&0].blob_references.is_empty());
+        assert!(state.keyspaces[&KeyspaceId(0)].blob_references.is_empty());
         state.apply(&count(3)).unwrap();
-        state.apply(&Edit::DropBlob { file: 9 }).unwrap();
+        state.apply(&Edit::DropBlob { file: BlobId(9) }).unwrap();
         state.apply(&count(-3)).unwrap();
-        assert!(state.blobs.is_empty() && state.keyspaces[&0].blob_references.is_empty());
-        assert!(state.apply(&Edit::SealBlob { file: 9, bytes: 40 }).is_err());
+        assert!(state.blobs.is_empty() && state.keyspaces[&KeyspaceId(0)].blob_references.is_empty());
+        assert!(state.apply(&Edit::SealBlob { file: BlobId(9), bytes: 40 }).is_err());
     }
 
     #[test]
     fn a_dropped_keyspace_is_gone_and_its_number_is_not_used_again() {
         let mut state = created();
         state.apply(&Edit::Origin { database: 3, taken_at_ms: 4 }).unwrap();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0, items: 0 }).unwrap();
-        state.apply(&Edit::DropKeyspace { keyspace: 0 }).unwrap();
-        assert!(state.keyspaces.is_empty() && !state.names_file(3));
-        assert_eq!(state.next_keyspace, 1);
-        assert!(state.apply(&Edit::DropKeyspace { keyspace: 0 }).is_err());
+        state
+            .apply(&Edit::AddRun {
+                keyspace: KeyspaceId(0),
+                file: TableId(3),
+                shard_bits: 1,
+                repeats: 0.0,
+                items: 0,
+            })
+            .unwrap();
+        state.apply(&Edit::DropKeyspace { keyspace: KeyspaceId(0) }).unwrap();
+        assert!(state.keyspaces.is_empty() && !state.names_file(TableId(3)));
+        assert_eq!(state.next_keyspace, KeyspaceId(1));
+        assert!(state.apply(&Edit::DropKeyspace { keyspace: KeyspaceId(0) }).is_err());
         let mut rebuilt = DatabaseState::default();
         state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
         assert_eq!(rebuilt, state);
@@ -327,11 +339,27 @@ mod tests {
     #[test]
     fn a_run_vanishes_with_its_last_shard() {
         let mut state = created();
-        state.apply(&Edit::AddRun { keyspace: 0, file: 3, shard_bits: 1, repeats: 0.0, items: 0 }).unwrap();
-        state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![1] }).unwrap();
-        assert_eq!(state.keyspaces[&0].runs.len(), 1);
-        state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![0] }).unwrap();
-        assert!(state.keyspaces[&0].runs.is_empty());
-        assert!(state.apply(&Edit::DropShards { keyspace: 0, file: 3, shards: vec![0] }).is_err());
+        state
+            .apply(&Edit::AddRun {
+                keyspace: KeyspaceId(0),
+                file: TableId(3),
+                shard_bits: 1,
+                repeats: 0.0,
+                items: 0,
+            })
+            .unwrap();
+        state
+            .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![1] })
+            .unwrap();
+        assert_eq!(state.keyspaces[&KeyspaceId(0)].runs.len(), 1);
+        state
+            .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![0] })
+            .unwrap();
+        assert!(state.keyspaces[&KeyspaceId(0)].runs.is_empty());
+        assert!(
+            state
+                .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![0] })
+                .is_err()
+        );
     }
 }

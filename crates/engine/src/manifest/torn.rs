@@ -39,6 +39,8 @@ pub(super) fn is_torn(bytes: &[u8], at: usize, chain: u64) -> bool {
 mod tests {
     use super::super::edit::Edit;
     use super::super::file::{HEADER_LEN, encode_record, header};
+    use alluvium_base::BlobId;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -47,7 +49,8 @@ mod tests {
         let mut last = (HEADER_LEN, chain);
         for number in 0..records {
             last = (bytes.len(), chain);
-            let edits: Vec<_> = (0..number as u64 * 7 + 1).map(|file| Edit::AddBlob { file }).collect();
+            let edits: Vec<_> =
+                (0..number as u64 * 7 + 1).map(|file| Edit::AddBlob { file: BlobId(file) }).collect();
             chain = encode_record(chain, &edits, &mut bytes);
         }
         (bytes, last.0, last.1)

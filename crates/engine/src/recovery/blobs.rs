@@ -57,7 +57,7 @@ fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corrupt
         Err(Error::Corruption(corruption)) => (0, Some(corruption)),
         Err(error) => return Err(error),
     };
-    let durable = state.durable_blobs.get(&file.number).copied().unwrap_or(0);
+    let durable = state.durable_blobs.get(&file.id).copied().unwrap_or(0);
     if end >= durable {
         return Ok((end, None));
     }
@@ -102,7 +102,7 @@ pub(super) fn finish(
             file.cut(file.size())?;
         }
         file.seal();
-        state.blobs.insert(file.number, Some(file.size()));
+        state.blobs.insert(file.id, Some(file.size()));
     }
     state.durable_blobs.clear();
     let in_tables = state.keyspaces.values().flat_map(|keyspace| &keyspace.blob_references);

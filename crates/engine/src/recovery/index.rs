@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+
 use super::replay::Replayed;
 use crate::core::new_log_store;
 use crate::error::Result;
@@ -56,7 +58,7 @@ struct Indexed<'a> {
     segment: &'a Arc<Segment>,
     state: &'a DatabaseState,
     replayed: &'a mut Replayed,
-    stores: BTreeMap<u32, LogStore>,
+    stores: BTreeMap<KeyspaceId, LogStore>,
 }
 
 impl Indexed<'_> {
@@ -70,7 +72,7 @@ impl Indexed<'_> {
         }
     }
 
-    fn add_item(&mut self, keyspace: u32, item: &Item<'_>, offset: usize) -> Result<()> {
+    fn add_item(&mut self, keyspace: KeyspaceId, item: &Item<'_>, offset: usize) -> Result<()> {
         // Records of keyspaces that were dropped or cleared since are ignored.
         let owner = self.state.keyspaces.get(&keyspace).filter(|owner| owner.log_start <= self.segment.id);
         let Some(owner) = owner else { return Ok(()) };

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
+
 use super::replay::Replayed;
 use crate::blob::{Blobs, VersionBlobs};
 use crate::compact::run_of;
@@ -16,7 +19,7 @@ use crate::manifest::{KeyspaceState, PlacedTableState};
 
 /// A keyspace with its items in the log. If it has tables, it is dormant: see [`open_tables`].
 pub(super) fn open(
-    id: u32,
+    id: KeyspaceId,
     state: &KeyspaceState,
     log: &Log,
     blobs: &Blobs,
@@ -46,7 +49,7 @@ pub(super) fn open(
 /// If a table is missing, damaged or cannot be opened now. Then nothing stays open, and the call may be repeated.
 pub(crate) fn open_tables(
     reclaimer: &Arc<Reclaimer>,
-    id: u32,
+    id: KeyspaceId,
     state: &KeyspaceState,
 ) -> Result<(Vec<Arc<Run>>, Vec<Level>)> {
     let levels = open_levels(reclaimer, id, state)?;
@@ -69,9 +72,9 @@ pub(crate) fn open_tables(
 }
 
 /// The levels below the youngest.
-fn open_levels(reclaimer: &Arc<Reclaimer>, id: u32, state: &KeyspaceState) -> Result<Vec<Level>> {
+fn open_levels(reclaimer: &Arc<Reclaimer>, id: KeyspaceId, state: &KeyspaceState) -> Result<Vec<Level>> {
     // A table over several containers is opened once.
-    let mut tables: BTreeMap<u64, PlacedTable> = BTreeMap::new();
+    let mut tables: BTreeMap<TableId, PlacedTable> = BTreeMap::new();
     let mut open_table = |table: &PlacedTableState| -> Result<PlacedTable> {
         let open = match tables.entry(table.file) {
             Entry::Occupied(open) => open.get().clone(),
@@ -102,6 +105,6 @@ fn check_sections(run: &Run, expected: usize) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    let name = table_file_name(run.file.number);
+    let name = table_file_name(run.file.id);
     Err(alluvium_base::Corruption::new(name, 0, format!("{expected} sections"), found.to_string()).into())
 }

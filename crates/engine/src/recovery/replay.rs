@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
+use alluvium_base::KeyspaceId;
 use alluvium_io::Storage;
 
 use super::content::{Content, read_content};
@@ -28,7 +29,7 @@ pub(super) struct Replayed {
     /// Old to young.
     pub segments: Vec<Arc<Segment>>,
     /// By keyspace, old to young.
-    pub stores: BTreeMap<u32, Vec<Arc<LogStore>>>,
+    pub stores: BTreeMap<KeyspaceId, Vec<Arc<LogStore>>>,
     /// Files of segments before the log's start, old to young.
     pub converted: Vec<SegmentFile>,
     /// References of the log stores to blob files.

@@ -6,6 +6,9 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::BlobId;
+use alluvium_base::KeyspaceId;
+
 use super::Repair;
 use super::report::ManifestRepair;
 use super::tables::claims_of;
@@ -19,7 +22,7 @@ impl Repair {
     /// Removes missing files from `state`, so that it can be opened: what is stored elsewhere can be read.
     pub fn check_blob_files(&mut self, state: &mut DatabaseState, manifest: ManifestRepair) -> Result<()> {
         let present = self.present_blob_files()?;
-        let missing: Vec<u64> =
+        let missing: Vec<BlobId> =
             state.blobs.keys().copied().filter(|number| !present.contains(number)).collect();
         for number in missing {
             state.blobs.remove(&number);
@@ -38,8 +41,8 @@ impl Repair {
     /// Counts the references in the tables of the new structure, and names every file to which they refer.
     pub fn count_references(&mut self, state: &mut DatabaseState) -> Result<()> {
         let present = self.present_blob_files()?;
-        let mut counts: BTreeMap<u32, BTreeMap<u64, u64>> = BTreeMap::new();
-        let mut ends: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut counts: BTreeMap<KeyspaceId, BTreeMap<BlobId, u64>> = BTreeMap::new();
+        let mut ends: BTreeMap<BlobId, u64> = BTreeMap::new();
         for number in state.files() {
             let claims = claims_of(state, number);
             let table = Table::open(&*self.storage, &table_file_name(number), &self.prefix_functions)?;
@@ -79,7 +82,7 @@ impl Repair {
         Ok(present.into_iter().map(blob_file_name).collect())
     }
 
-    pub(super) fn present_blob_files(&self) -> Result<BTreeSet<u64>> {
+    pub(super) fn present_blob_files(&self) -> Result<BTreeSet<BlobId>> {
         let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
         Ok(names.iter().filter_map(|name| parse_blob_file_name(name)).collect())
     }

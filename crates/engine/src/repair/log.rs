@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use alluvium_base::BlobId;
 use alluvium_base::KeyHasher;
+use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum64;
 use alluvium_io::OpenMode;
 use alluvium_model::Plan;
@@ -43,7 +45,7 @@ pub(super) struct LogSurvey {
     /// The position up to which marks prove that the log was durable.
     proven: Position,
     /// Bytes of unfinished blob files that are known to be durable.
-    pub blobs: BTreeMap<u64, u64>,
+    pub blobs: BTreeMap<BlobId, u64>,
 }
 
 impl LogSurvey {
@@ -67,7 +69,7 @@ struct Scan {
 }
 
 /// The newest item of each key of a segment, by keyspace: the position of its encoding.
-type Newest<'a> = BTreeMap<u32, HashMap<&'a [u8], usize>>;
+type Newest<'a> = BTreeMap<KeyspaceId, HashMap<&'a [u8], usize>>;
 
 impl Repair {
     /// Finds the segments of the log, and what they prove.
@@ -287,12 +289,12 @@ impl Repair {
         for &keyspace in newest.keys() {
             // If a keyspace was never in a table, its name is lost with the manifest, and so is its hash key.
             state.keyspaces.entry(keyspace).or_insert_with(|| {
-                let key0 = checksum64(&keyspace.to_le_bytes(), segment.seed);
+                let key0 = checksum64(&keyspace.0.to_le_bytes(), segment.seed);
                 let hasher =
                     KeyHasher::SipHash13 { key0, key1: checksum64(&key0.to_le_bytes(), segment.seed) };
                 unnamed(keyspace, hasher, PlanState::first(plan.clone(), PlanSource::Database))
             });
-            state.next_keyspace = state.next_keyspace.max(keyspace + 1);
+            state.next_keyspace = state.next_keyspace.max(keyspace.next());
         }
         let mut runs: Vec<RunItems<'_>> = Vec::new();
         for (&keyspace, newest) in &newest {
@@ -328,7 +330,7 @@ impl Repair {
 /// Calls `visit` with the keyspace and the position of every item of a segment's sound records.
 ///
 /// The segment must be complete up to `required`, or end with a seal if that is `u64::MAX`.
-fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32, usize)) -> Scan {
+fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(KeyspaceId, usize)) -> Scan {
     let mut scan = Scan::default();
     let mut is_sealed = false;
     let mut pieces = Pieces::new(segment.seed, bytes, BLOCK as usize);
@@ -364,7 +366,7 @@ fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(u32,
 }
 
 /// Keyspace and position of every item of a segment's sound records that refers to a blob file.
-fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(u32, usize)> {
+fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(KeyspaceId, usize)> {
     let mut references = Vec::new();
     scan(segment, bytes, known_end.unwrap_or(0), |keyspace, start| {
         if EncodedItem::decode(&bytes[start..]).is_some_and(|encoded| encoded.item.is_reference()) {

@@ -29,7 +29,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
 use alluvium_base::PrefixFunction;
+use alluvium_base::TableId;
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
@@ -210,19 +212,19 @@ struct Repair {
     /// Number of the next table to be written.
     next_file: u64,
     /// Number of items in tables, by keyspace: determines how many shards a run should have.
-    items: BTreeMap<u32, u64>,
+    items: BTreeMap<KeyspaceId, u64>,
     /// Files that cease to count once the new manifest counts.
     replaced: Vec<String>,
     /// Table files that were written, with their numbers of items.
-    written: Vec<(u64, u64)>,
+    written: Vec<(TableId, u64)>,
     records: Records,
     report: RepairReport,
 }
 
 impl Repair {
-    fn take_file_number(&mut self) -> u64 {
+    fn take_file_number(&mut self) -> TableId {
         self.next_file += 1;
-        self.next_file - 1
+        TableId(self.next_file - 1)
     }
 }
 
@@ -231,7 +233,9 @@ fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     Ok(names
         .iter()
-        .filter_map(|name| parse_table_file_name(name).or_else(|| parse_blob_file_name(name)))
+        .filter_map(|name| {
+            parse_table_file_name(name).map(|id| id.0).or_else(|| Some(parse_blob_file_name(name)?.0))
+        })
         .max()
         .map_or(1, |last| last + 1))
 }
@@ -254,6 +258,6 @@ fn refuse_foreign(storage: &dyn Storage) -> Result<()> {
 }
 
 /// Whether `state` has a keyspace of this id, so that its items count.
-fn has_keyspace(state: &DatabaseState, keyspace: u32) -> bool {
+fn has_keyspace(state: &DatabaseState, keyspace: KeyspaceId) -> bool {
     state.keyspaces.contains_key(&keyspace)
 }

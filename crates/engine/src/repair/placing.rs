@@ -10,6 +10,8 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_model::Plan;
 
 use crate::level::{Container, replaced};
@@ -19,17 +21,17 @@ use crate::table::{Section, SegmentSpan};
 /// A table of a level below the youngest.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Found {
-    keyspace: u32,
+    keyspace: KeyspaceId,
     level: usize,
     /// Number of plans that the keyspace had before the one with this level.
     plan_number: u16,
-    file: u64,
+    file: TableId,
     range: HashRange,
     segments: SegmentSpan,
 }
 
 impl Found {
-    fn of(state: &DatabaseState, file: u64, section: &Section) -> Option<Self> {
+    fn of(state: &DatabaseState, file: TableId, section: &Section) -> Option<Self> {
         if !is_of_level(section) {
             return None;
         }
@@ -72,11 +74,11 @@ pub(super) fn plan_with_levels<'s>(plan: &Plan, sections: impl Iterator<Item = &
 }
 
 /// Places the tables of the levels below the youngest.
-pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
+pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(TableId, &Section)]) {
     let mut found: Vec<Found> =
         sections.iter().filter_map(|(file, section)| Found::of(state, *file, section)).collect();
     found.sort_by_key(|table| (table.segments.newest, table.file));
-    let mut plan_numbers: BTreeMap<u32, BTreeSet<u16>> = BTreeMap::new();
+    let mut plan_numbers: BTreeMap<KeyspaceId, BTreeSet<u16>> = BTreeMap::new();
     for table in &found {
         plan_numbers.entry(table.keyspace).or_default().insert(table.plan_number);
     }
@@ -94,9 +96,9 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(u64, &Section
 }
 
 /// The runs of the youngest level, old to young, without the sections that were merged into the levels below.
-pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]) {
-    let mut segments: BTreeMap<(u32, u64), u64> = BTreeMap::new();
-    let mut runs: BTreeMap<(u32, u64, u64), Vec<&Section>> = BTreeMap::new();
+pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(TableId, &Section)]) {
+    let mut segments: BTreeMap<(KeyspaceId, TableId), u64> = BTreeMap::new();
+    let mut runs: BTreeMap<(KeyspaceId, u64, TableId), Vec<&Section>> = BTreeMap::new();
     for (file, section) in sections {
         let newest = section.segments().newest;
         if is_of_level(section) {
@@ -131,7 +133,7 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(u64, &Section)]
 
 /// Adds a table of which only the items can be read, in the ranges where the last level has no table. Where it has one,
 /// that one is newer, since this table may never have been finished.
-pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: u64) {
+pub(super) fn place_in_gaps(last: &mut Vec<Container<PlacedTableState>>, file: TableId) {
     let gaps = without(HashRange::ALL, last.iter().map(|container| container.range));
     for range in gaps {
         *last = replaced(last, range, Some(PlacedTableState { file, repeats: 0.0 }));
@@ -173,25 +175,27 @@ mod tests {
     #[test]
     fn deeper_and_later_tables_supersede() {
         let table = |level, file, oldest, newest| Found {
-            keyspace: 1,
+            keyspace: KeyspaceId(1),
             level,
             plan_number: 0,
             file,
             range: HashRange::new(0, 9),
             segments: SegmentSpan { oldest, newest },
         };
-        let young = table(1, 7, 4, 6);
-        assert!(table(2, 3, 0, 6).supersedes(&young) && !table(2, 9, 0, 3).supersedes(&young));
-        assert!(table(1, 8, 2, 9).supersedes(&young), "made of it, among others");
-        assert!(!table(1, 6, 2, 9).supersedes(&young), "made before it");
-        assert!(!table(1, 8, 7, 9).supersedes(&young), "lies over it");
-        assert!(!table(1, 8, 7, 6).supersedes(&young), "was ingested over it");
+        let young = table(1, TableId(7), 4, 6);
+        assert!(
+            table(2, TableId(3), 0, 6).supersedes(&young) && !table(2, TableId(9), 0, 3).supersedes(&young)
+        );
+        assert!(table(1, TableId(8), 2, 9).supersedes(&young), "made of it, among others");
+        assert!(!table(1, TableId(6), 2, 9).supersedes(&young), "made before it");
+        assert!(!table(1, TableId(8), 7, 9).supersedes(&young), "lies over it");
+        assert!(!table(1, TableId(8), 7, 6).supersedes(&young), "was ingested over it");
         let later = |found: Found| Found { plan_number: 1, ..found };
         assert!(
-            !later(table(2, 8, 7, 9)).supersedes(&young),
+            !later(table(2, TableId(8), 7, 9)).supersedes(&young),
             "lies over it, in a deeper level of another plan"
         );
-        assert!(later(table(1, 8, 2, 9)).supersedes(&young), "made of it for another plan");
-        assert!(!young.supersedes(&later(table(1, 8, 2, 5))), "was there before it");
+        assert!(later(table(1, TableId(8), 2, 9)).supersedes(&young), "made of it for another plan");
+        assert!(!young.supersedes(&later(table(1, TableId(8), 2, 5))), "was there before it");
     }
 }

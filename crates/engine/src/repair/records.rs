@@ -8,7 +8,9 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use alluvium_base::BlobId;
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
 use alluvium_io::Storage;
 
 use super::Repair;
@@ -35,12 +37,12 @@ pub(super) struct Records {
     reclaimer: Arc<Reclaimer>,
     dry_run: bool,
     /// By number; `None` for missing files.
-    files: BTreeMap<u64, Option<RecordFile>>,
+    files: BTreeMap<BlobId, Option<RecordFile>>,
     /// Whether a reference to a file that is not in `files` is known to be hidden: the sound manifest has dropped the
     /// file.
     unknown_is_hidden: bool,
     /// Records that were checked: their present location, or `None` for lost ones.
-    settled: BTreeMap<(u64, u64), Option<Reference>>,
+    settled: BTreeMap<(BlobId, u64), Option<Reference>>,
 }
 
 struct RecordFile {
@@ -69,9 +71,9 @@ impl Records {
     /// The present location of the record, or `None` if it is lost.
     fn settle(
         &mut self,
-        keyspace: u32,
+        keyspace: KeyspaceId,
         reference: Reference,
-        take_number: impl FnOnce() -> u64,
+        take_number: impl FnOnce() -> BlobId,
     ) -> Result<Option<Reference>> {
         let place = (reference.file, reference.body);
         let unsettled = match self.settled.entry(place) {
@@ -106,11 +108,11 @@ impl Repair {
     pub fn open_records(
         &mut self,
         state: &DatabaseState,
-        required: &BTreeMap<u64, u64>,
+        required: &BTreeMap<BlobId, u64>,
         manifest: ManifestRepair,
     ) -> Result<()> {
         let present = self.present_blob_files()?;
-        let mut numbers: BTreeSet<u64> = state.blobs.keys().copied().collect();
+        let mut numbers: BTreeSet<BlobId> = state.blobs.keys().copied().collect();
         numbers.extend(&present);
         self.records.unknown_is_hidden = manifest != ManifestRepair::Rebuilt;
         for number in numbers {
@@ -128,7 +130,7 @@ impl Repair {
 
     fn open_record_file(
         &mut self,
-        number: u64,
+        number: BlobId,
         sealed_bytes: Option<u64>,
         required: u64,
         manifest: ManifestRepair,
@@ -164,7 +166,7 @@ impl Repair {
     }
 
     /// The outcome for an item of a table or the log. Counts nothing.
-    pub fn settle(&mut self, keyspace: u32, item: &Item<'_>) -> Result<Settled> {
+    pub fn settle(&mut self, keyspace: KeyspaceId, item: &Item<'_>) -> Result<Settled> {
         let large = if item.is_reference() { LargeValue::decode(item.value) } else { None };
         let Some(mut large) = large else { return Ok(Settled::AsItIs) };
         let mut has_moved = false;
@@ -172,7 +174,7 @@ impl Repair {
             let next_file = &mut self.next_file;
             let take_number = || {
                 *next_file += 1;
-                *next_file - 1
+                BlobId(*next_file - 1)
             };
             // A value is lost if a part of it is lost.
             let Some(found) = self.records.settle(keyspace, *piece, take_number)? else {
@@ -190,7 +192,7 @@ impl Repair {
     }
 
     /// Whether an item may stay as it is, as far as is known of its records.
-    pub fn is_settled(&mut self, keyspace: u32, item: &Item<'_>) -> Result<bool> {
+    pub fn is_settled(&mut self, keyspace: KeyspaceId, item: &Item<'_>) -> Result<bool> {
         let is_moving = Reference::all_of(item).iter().any(|reference| {
             let file = self.records.files.get(&reference.file);
             matches!(file, Some(Some(RecordFile { is_broken: true, .. })))
@@ -208,7 +210,7 @@ impl Repair {
 
     /// The items as they are after the repair. If `hides`, an item whose record is lost is replaced by a tombstone, so
     /// that no older version becomes visible.
-    pub fn settle_all(&mut self, keyspace: u32, items: YoungItems, hides: bool) -> Result<YoungItems> {
+    pub fn settle_all(&mut self, keyspace: KeyspaceId, items: YoungItems, hides: bool) -> Result<YoungItems> {
         let mut settled = YoungItems::with_capacity(items.len(), items.encoded_bytes() as usize);
         let mut range = items.range(HashRange::ALL);
         let mut lost = 0;
@@ -243,7 +245,7 @@ impl Repair {
             }
             if let Some(target) = target {
                 target.sync()?;
-                state.blobs.insert(target.number, Some(target.size()));
+                state.blobs.insert(target.id, Some(target.size()));
             }
         }
         Ok(())
@@ -263,7 +265,12 @@ fn is_sound(file: &Arc<BlobFile>, reference: Reference) -> bool {
 }
 
 /// Appends a copy of a record to another file.
-fn copy(keyspace: u32, from: &Arc<BlobFile>, reference: Reference, to: &BlobFile) -> Result<Reference> {
+fn copy(
+    keyspace: KeyspaceId,
+    from: &Arc<BlobFile>,
+    reference: Reference,
+    to: &BlobFile,
+) -> Result<Reference> {
     let (key, value) = RecordReader::new(from.clone(), reference).read_all()?;
     let (key_len, value_len) = (reference.key_len, reference.value_len);
     to.append(RecordHeader { keyspace, key_len, value_len, is_aligned: false }, [&key, &value], GATHER_BYTES)

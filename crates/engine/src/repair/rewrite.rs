@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 
 use alluvium_base::KeyHasher;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};
@@ -22,7 +24,7 @@ const FILL: f64 = 0.9;
 
 /// A run of one keyspace to be written.
 pub(super) struct RunItems<'a> {
-    pub keyspace: u32,
+    pub keyspace: KeyspaceId,
     pub hasher: KeyHasher,
     pub plan: &'a PlanState,
     pub shard_bits: u32,
@@ -33,7 +35,7 @@ pub(super) struct RunItems<'a> {
 impl Repair {
     /// Writes a file with a run for each of `runs`, durable except for its name. Returns its number and, in the order
     /// of `runs`, the shards that have no items.
-    pub fn write_runs(&mut self, runs: &[RunItems<'_>]) -> Result<(u64, Vec<BTreeSet<u32>>)> {
+    pub fn write_runs(&mut self, runs: &[RunItems<'_>]) -> Result<(TableId, Vec<BTreeSet<u32>>)> {
         let number = self.take_file_number();
         let mut empty = Vec::new();
         if self.dry_run {
@@ -63,7 +65,7 @@ impl Repair {
         level: usize,
         segments: SegmentSpan,
         items: &YoungItems,
-    ) -> Result<u64> {
+    ) -> Result<TableId> {
         let number = self.take_file_number();
         if self.dry_run {
             return Ok(number);

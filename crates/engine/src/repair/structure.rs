@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use alluvium_base::BlobId;
 use alluvium_base::KeyHasher;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 use alluvium_model::Plan;
 
 use super::Repair;
@@ -35,7 +38,7 @@ impl Repair {
         let mut manifests: Vec<u64> =
             names.iter().filter_map(|name| parse_manifest_file_name(name)).collect();
         manifests.sort_unstable();
-        let manifest_number = manifests.last().copied().unwrap_or(0);
+        let manifest_number = manifests.last().copied().unwrap_or_default();
         let current = self.current(&names);
         let sealed_len = current.and_then(|current| current.sealed_len);
         let current = current.map(|current| current.number);
@@ -58,7 +61,8 @@ impl Repair {
         edits.append(&mut scraps);
         let state = self.rebuild(&names, &edits, plan)?;
         let tables = names.iter().filter(|name| parse_table_file_name(name).is_some());
-        let unnamed = tables.filter(|name| !state.names_file(parse_table_file_name(name).unwrap_or(0)));
+        let unnamed =
+            tables.filter(|name| !state.names_file(parse_table_file_name(name).unwrap_or_default()));
         let mut stale_files: Vec<String> = unnamed.cloned().collect();
         stale_files.extend(manifests.iter().map(|&number| manifest_file_name(number)));
         Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
@@ -109,7 +113,8 @@ impl Repair {
     /// Assembles the structure from the readable edits, in their order, and from the tables.
     fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &Plan) -> Result<DatabaseState> {
         let known = Known::from_edits(edits);
-        let numbers: BTreeSet<u64> = names.iter().filter_map(|name| parse_table_file_name(name)).collect();
+        let numbers: BTreeSet<TableId> =
+            names.iter().filter_map(|name| parse_table_file_name(name)).collect();
         let mut tables = BTreeMap::new();
         let mut unreadable = Vec::new();
         for &number in &numbers {
@@ -125,7 +130,7 @@ impl Repair {
             }
         }
         let mut state = known.state(plan);
-        let sections: Vec<(u64, &Section)> = tables
+        let sections: Vec<(TableId, &Section)> = tables
             .iter()
             .flat_map(|(&number, table)| table.sections().iter().map(move |section| (number, &**section)))
             .filter(|(_, section)| !known.is_gone(section))
@@ -147,21 +152,22 @@ impl Repair {
         for number in unreadable {
             self.place_unreadable(&mut state, number)?;
         }
-        let newest = sections.iter().map(|(_, section)| section.segments().newest).max().unwrap_or(0);
+        let newest = sections.iter().map(|(_, section)| section.segments().newest).max().unwrap_or_default();
         state.log_start = state.log_start.max(newest + 1);
         state.next_segment = state.next_segment.max(state.log_start);
-        state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last + 1));
+        state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last.0 + 1));
         // A number is used once, for a table or a blob file.
         let blobs = names.iter().filter_map(|name| parse_blob_file_name(name));
-        state.next_file = blobs.fold(state.next_file, |next, number| next.max(number.saturating_add(1)));
-        state.next_keyspace =
-            state.next_keyspace.max(state.keyspaces.keys().next_back().map_or(0, |last| last + 1));
+        state.next_file = blobs.fold(state.next_file, |next, number| next.max(number.0.saturating_add(1)));
+        state.next_keyspace = state
+            .next_keyspace
+            .max(state.keyspaces.keys().next_back().map_or(KeyspaceId(0), |last| last.next()));
         Ok(state)
     }
 
     /// Adds a table whose directory is lost: its items tell the keyspace, its number tells the age.
-    fn place_unreadable(&mut self, state: &mut DatabaseState, number: u64) -> Result<()> {
-        let hashers: Vec<(u32, KeyHasher)> =
+    fn place_unreadable(&mut self, state: &mut DatabaseState, number: TableId) -> Result<()> {
+        let hashers: Vec<(KeyspaceId, KeyHasher)> =
             state.keyspaces.iter().map(|(&id, keyspace)| (id, keyspace.hasher)).collect();
         let mut found = BTreeSet::new();
         let name = table_file_name(number);
@@ -197,19 +203,21 @@ fn newer_format_is_meant(bytes: &[u8]) -> bool {
 #[derive(Default)]
 struct Known {
     seed: u64,
-    counters: (u64, u64, u32),
+    next_file: u64,
+    next_segment: u64,
+    next_keyspace: KeyspaceId,
     log_start: u64,
     log_ends: BTreeMap<u64, u64>,
-    created: BTreeMap<u32, (String, KeyHasher, PlanState)>,
+    created: BTreeMap<KeyspaceId, (String, KeyHasher, PlanState)>,
     /// Plans that keyspaces got later.
-    planned: BTreeMap<u32, PlanState>,
-    dropped: BTreeSet<u32>,
+    planned: BTreeMap<KeyspaceId, PlanState>,
+    dropped: BTreeSet<KeyspaceId>,
     /// Blob files with their lengths, as far as they are known.
-    blobs: BTreeMap<u64, Option<u64>>,
+    blobs: BTreeMap<BlobId, Option<u64>>,
     young_directory: Option<u64>,
-    young_tables: BTreeSet<u64>,
+    young_tables: BTreeSet<TableId>,
     /// Items in older segments do not count.
-    cleared: BTreeMap<u32, u64>,
+    cleared: BTreeMap<KeyspaceId, u64>,
 }
 
 impl Known {
@@ -219,9 +227,9 @@ impl Known {
             match edit {
                 Edit::Database { seed } => known.seed = *seed,
                 Edit::Counters { next_file, next_segment, next_keyspace } => {
-                    let (file, segment, keyspace) = known.counters;
-                    known.counters =
-                        (file.max(*next_file), segment.max(*next_segment), keyspace.max(*next_keyspace));
+                    known.next_file = known.next_file.max(*next_file);
+                    known.next_segment = known.next_segment.max(*next_segment);
+                    known.next_keyspace = known.next_keyspace.max(*next_keyspace);
                 }
                 Edit::LogStart { segment } => known.log_start = known.log_start.max(*segment),
                 Edit::LogEnd { segment, offset } => drop(known.log_ends.insert(*segment, *offset)),
@@ -264,12 +272,11 @@ impl Known {
 
     /// The state without tables. Names that two keyspaces have because of damage get a number.
     fn state(&self, plan: &Plan) -> DatabaseState {
-        let (next_file, next_segment, next_keyspace) = self.counters;
         let mut state = DatabaseState {
             seed: self.seed,
-            next_file,
-            next_segment,
-            next_keyspace,
+            next_file: self.next_file,
+            next_segment: self.next_segment,
+            next_keyspace: self.next_keyspace,
             log_start: self.log_start,
             log_ends: self.log_ends.clone(),
             blobs: self.blobs.clone(),
@@ -287,7 +294,7 @@ impl Known {
             };
             let taken = state.keyspaces.values().any(|keyspace| keyspace.name == *name);
             let mut keyspace = unnamed(id, *hasher, plan);
-            keyspace.log_start = self.cleared.get(&id).copied().unwrap_or(0);
+            keyspace.log_start = self.cleared.get(&id).copied().unwrap_or_default();
             if !taken {
                 keyspace.name.clone_from(name);
             }
@@ -307,7 +314,7 @@ fn suited(plan: &Plan, hasher: &KeyHasher) -> Plan {
 }
 
 /// A keyspace whose name is lost.
-pub(super) fn unnamed(id: u32, hasher: KeyHasher, plan: PlanState) -> KeyspaceState {
+pub(super) fn unnamed(id: KeyspaceId, hasher: KeyHasher, plan: PlanState) -> KeyspaceState {
     let name = format!("keyspace-{id}");
     let levels = KeyspaceState::empty_levels(&plan);
     KeyspaceState {

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
 
 use super::Repair;
 use super::rewrite::RunItems;
@@ -20,7 +22,7 @@ use crate::table::{
 
 /// The part of a table that counts for a keyspace, and what was salvaged of it.
 pub(super) struct Claim {
-    keyspace: u32,
+    keyspace: KeyspaceId,
     place: Place,
     segments: SegmentSpan,
     items: YoungItems,
@@ -36,7 +38,7 @@ enum Place {
 }
 
 impl Claim {
-    fn new(keyspace: u32, place: Place) -> Self {
+    fn new(keyspace: KeyspaceId, place: Place) -> Self {
         Self { keyspace, place, segments: SegmentSpan::EMPTY, items: YoungItems::default() }
     }
 
@@ -137,7 +139,7 @@ impl Repair {
 
     /// Whether all records to which the table's items refer are where they say.
     fn has_its_records(&mut self, name: &str, table: &Table, claims: &[Claim]) -> Result<bool> {
-        let mut references: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut references: Vec<(KeyspaceId, Vec<u8>)> = Vec::new();
         for section in table.sections().iter().filter(|section| claims.iter().any(|claim| claim.has(section)))
         {
             section.salvage(|item| {
@@ -159,7 +161,7 @@ impl Repair {
     }
 
     /// Gathers the items of sound pages that count.
-    fn salvage_into(&mut self, claims: &mut [Claim], state: &DatabaseState, number: u64) -> Result<()> {
+    fn salvage_into(&mut self, claims: &mut [Claim], state: &DatabaseState, number: TableId) -> Result<()> {
         let name = table_file_name(number);
         let mut pages = SalvagedPages::default();
         // Without a directory the manifest may know the number, unless parts of the table were merged away.
@@ -219,11 +221,11 @@ impl Repair {
     }
 
     /// Writes the claims' items to new tables, which replace table `number`.
-    fn replace(&mut self, state: &mut DatabaseState, number: u64, claims: Vec<Claim>) -> Result<()> {
+    fn replace(&mut self, state: &mut DatabaseState, number: TableId, claims: Vec<Claim>) -> Result<()> {
         let mut runs = Vec::new();
         let mut run_places = Vec::new();
         let mut sorted_places = Vec::new();
-        let plans: BTreeMap<u32, _> = state
+        let plans: BTreeMap<KeyspaceId, _> = state
             .keyspaces
             .iter()
             .map(|(&id, keyspace)| (id, (keyspace.plan.clone(), keyspace.hasher)))
@@ -270,7 +272,11 @@ impl Repair {
 
 /// Replaces file `number` by the table file that `new` names for the number of the level and the start of the
 /// container, or removes it if there is none.
-fn replace_tables(keyspace: &mut KeyspaceState, number: u64, new: impl Fn(usize, u128) -> Option<u64>) {
+fn replace_tables(
+    keyspace: &mut KeyspaceState,
+    number: TableId,
+    new: impl Fn(usize, u128) -> Option<TableId>,
+) {
     for (level, containers) in (1..).zip(&mut keyspace.levels) {
         for container in containers.iter_mut() {
             let low = container.range.low;
@@ -304,7 +310,7 @@ fn take<'a>(mut claims: impl Iterator<Item = &'a mut Claim>, item: &SalvagedItem
 pub(crate) struct LiveItems(Vec<Claim>);
 
 /// The items of table file `number` that count in `state`.
-pub(crate) fn live_items(state: &DatabaseState, number: u64) -> LiveItems {
+pub(crate) fn live_items(state: &DatabaseState, number: TableId) -> LiveItems {
     LiveItems(claims_of(state, number))
 }
 
@@ -320,7 +326,7 @@ impl LiveItems {
     }
 }
 
-pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
+pub(super) fn claims_of(state: &DatabaseState, number: TableId) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (&id, keyspace) in &state.keyspaces {
         let runs = keyspace.runs.iter().filter(|run| run.file == number);
@@ -340,7 +346,7 @@ pub(super) fn claims_of(state: &DatabaseState, number: u64) -> Vec<Claim> {
     claims
 }
 
-fn remove_claims(state: &mut DatabaseState, number: u64) {
+fn remove_claims(state: &mut DatabaseState, number: TableId) {
     for keyspace in state.keyspaces.values_mut() {
         keyspace.runs.retain(|run| run.file != number);
         replace_tables(keyspace, number, |_, _| None);

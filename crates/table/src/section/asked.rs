@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::TableId;
+
 use alluvium_index::bloom_cluster::RunSet;
 
 use crate::cluster_filter::ColumnPlace;
@@ -41,7 +43,7 @@ impl Verdict {
     /// Whether the table at `depth` below this one may hold the key. Returns `None` if the filter does not cover the
     /// file of this number there.
     #[inline]
-    pub fn says(&self, depth: usize, file: u64) -> Option<bool> {
+    pub fn says(&self, depth: usize, file: TableId) -> Option<bool> {
         let covers = self.index.covers()?;
         let is_known = depth == 0 || covers.get(depth - 1) == Some(&file);
         let run = covers.len().checked_sub(depth)?;

@@ -1,6 +1,6 @@
 //! Lookups in the filter of a table in buckets, which also answers for the tables below it.
 
-use alluvium_base::{Corruption, KeyHash};
+use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::Column;
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
@@ -92,7 +92,7 @@ impl Section {
 
     /// The file numbers of the tables for which the filter answers, this one first, and whether the filter stays on
     /// flash. `None` if the filter is not of the kind that may answer for several tables.
-    pub fn clustered(&self) -> Result<Option<(Vec<u64>, bool)>> {
+    pub fn clustered(&self) -> Result<Option<(Vec<TableId>, bool)>> {
         if !self.may_cover() || self.entry.page_count == 0 {
             return Ok(None);
         }
@@ -106,7 +106,7 @@ impl Section {
 
     /// The file numbers of the tables for which the filter answers by naming one of them, this one first. `None`
     /// without such a filter.
-    pub fn names_tables(&self) -> Result<Option<Vec<u64>>> {
+    pub fn names_tables(&self) -> Result<Option<Vec<TableId>>> {
         if !self.entry.filter_covers {
             return Ok(None);
         }

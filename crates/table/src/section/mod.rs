@@ -11,7 +11,7 @@ use std::fmt;
 use std::slice;
 use std::sync::{Arc, Weak};
 
-use alluvium_base::{Corruption, HashRange, KeyHash, KeyHasher};
+use alluvium_base::{Corruption, HashRange, KeyHash, KeyHasher, KeyspaceId, TableId};
 use alluvium_index::prefetch_element;
 use alluvium_io::sync::ArcSwapOption;
 use alluvium_io::sync::Mutex;
@@ -93,7 +93,7 @@ impl Section {
 
     /// Keyspace that the items belong to.
     #[inline]
-    pub fn keyspace(&self) -> u32 {
+    pub fn keyspace(&self) -> KeyspaceId {
         self.entry.keyspace
     }
 
@@ -226,7 +226,7 @@ impl Section {
 
     /// Number of the file that contains the section.
     #[inline]
-    pub fn file_number(&self) -> u64 {
+    pub fn file_number(&self) -> TableId {
         self.identity.file_number
     }
 
@@ -289,7 +289,7 @@ impl Section {
         match &*self.index.load() {
             Some(index) => {
                 index.prefetch(hash);
-                index.covers().map_or(0, <[u64]>::len)
+                index.covers().map_or(0, <[TableId]>::len)
             }
             None => 0,
         }

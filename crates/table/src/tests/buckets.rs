@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash};
+use alluvium_base::{HashRange, KeyHash, TableId};
 use alluvium_io::AlignedBuffer;
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn table(
     filter: impl Into<BucketFilter>,
 ) -> Table {
     let name = if number == 7 { NAME.to_owned() } else { format!("{number:06}.table") };
-    let mut writer = TableWriter::create(storage, &name, number).unwrap();
+    let mut writer = TableWriter::create(storage, &name, TableId(number)).unwrap();
     write(&mut writer, items, filter.into());
     writer.finish().unwrap().sync().unwrap();
     Table::open(storage, &name, &[]).unwrap()
@@ -153,12 +153,12 @@ proptest! {
                 };
                 for (depth, &file) in files.iter().enumerate() {
                     let (_, items) = &tables[top - depth];
-                    prop_assert_eq!(file, 10 + (top - depth) as u64);
+                    prop_assert_eq!(file, TableId(10 + (top - depth) as u64));
                     let has_it = items.iter().any(|item| item.key == key.to_le_bytes());
                     prop_assert!(verdict.says(depth, file) == Some(true) || !has_it);
                 }
-                prop_assert!(files.len() == 1 || verdict.says(1, 99).is_none(), "another file");
-                prop_assert_eq!(verdict.says(files.len(), 10), None);
+                prop_assert!(files.len() == 1 || verdict.says(1, TableId(99)).is_none(), "another file");
+                prop_assert_eq!(verdict.says(files.len(), TableId(10)), None);
             }
         }
     }

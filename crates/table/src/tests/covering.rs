@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
+use alluvium_base::TableId;
 use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
@@ -42,7 +43,7 @@ fn table(
     below: Vec<Arc<Section>>,
 ) -> Table {
     let name = if number == 7 { NAME.to_owned() } else { format!("{number:06}.table") };
-    let mut writer = TableWriter::create(storage, &name, number).unwrap();
+    let mut writer = TableWriter::create(storage, &name, TableId(number)).unwrap();
     write(&mut writer, spec, items, below, FINGERPRINT_BITS);
     writer.finish().unwrap().sync().unwrap();
     Table::open(storage, &name, &[]).unwrap()
@@ -90,7 +91,7 @@ proptest! {
             prop_assert_eq!(table.verify(|_| true).unwrap().corruptions, []);
             stack.insert(0, table.sections()[0].clone());
             given.insert(0, items.into_iter().map(|item| item.key).collect());
-            let expected_files: Vec<u64> = stack.iter().map(|section| section.file_number()).collect();
+            let expected_files: Vec<TableId> = stack.iter().map(|section| section.file_number()).collect();
             prop_assert_eq!(stack[0].names_tables().unwrap(), Some(expected_files));
             for number in (0..700).filter(|&number| range.contains(HASHER.hash(&key(number)).0)) {
                 let key = key(number);
@@ -118,12 +119,16 @@ fn tables_that_are_gone_are_not_asked_and_others_answer_for_themselves() {
     let old = table(&storage, 10, SPEC, &items(100..300), Vec::new()).sections()[0].clone();
     let middle = table(&storage, 11, SPEC, &items(200..400), vec![old]).sections()[0].clone();
     let young = table(&storage, 12, SPEC, &items(300..500), vec![middle.clone()]).sections()[0].clone();
-    assert_eq!(young.names_tables().unwrap(), Some(vec![12, 11]));
+    assert_eq!(young.names_tables().unwrap(), Some(vec![TableId(12), TableId(11)]));
     let stack = [young, middle];
     assert!((300..500).all(|number| named(&stack, &key(number)) == [0]));
     assert!((200..300).all(|number| named(&stack, &key(number)) == [1]));
     let Asked::Runs(verdict) = stack[0].ask(HASHER.hash(&key(250))).unwrap() else {
         panic!("it is in memory")
     };
-    assert_eq!((verdict.says(1, 10), verdict.says(2, 10)), (None, None), "of no other table does it tell");
+    assert_eq!(
+        (verdict.says(1, TableId(10)), verdict.says(2, TableId(10))),
+        (None, None),
+        "of no other table does it tell"
+    );
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use alluvium_base::HashRange;
+use alluvium_base::KeyspaceId;
 
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, table, write_hash_section, write_sorted_section};
@@ -21,8 +22,8 @@ fn example() -> Vec<u8> {
         |keyspace| SectionSpec { keyspace, hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
     let storage = MemoryStorage::default();
     table(&storage, |writer| {
-        write_hash_section(writer, spec(3), &items, 15);
-        write_sorted_section(writer, spec(4), &items, SortedIndex::FENCES);
+        write_hash_section(writer, spec(KeyspaceId(3)), &items, 15);
+        write_sorted_section(writer, spec(KeyspaceId(4)), &items, SortedIndex::FENCES);
     });
     storage.file(NAME).bytes()
 }
@@ -60,7 +61,7 @@ fn example_of_long_entries() -> Vec<u8> {
     let storage = MemoryStorage::default();
     table(&storage, |writer| {
         buckets::write_section(writer, &items);
-        semi_sorted::write_section(writer, 4, &items);
+        semi_sorted::write_section(writer, KeyspaceId(4), &items);
     });
     storage.file(NAME).bytes()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash};
+use alluvium_base::{HashRange, KeyHash, KeyspaceId, TableId};
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions};
 use proptest::prelude::*;
 
@@ -197,17 +197,23 @@ fn sections_of_one_file_are_told_apart() {
     let middle = 1 << 127;
     let items = fixed_items(500);
     let (low, high): (Vec<_>, Vec<_>) = items.into_iter().partition(|item| item.hash().0 < middle);
-    let low_spec = SectionSpec { keyspace: 1, range: HashRange::new(0, middle - 1), ..SPEC };
-    let high_spec = SectionSpec { keyspace: 2, range: HashRange::new(middle, u128::MAX), ..SPEC };
+    let low_spec = SectionSpec { keyspace: KeyspaceId(1), range: HashRange::new(0, middle - 1), ..SPEC };
+    let high_spec = SectionSpec { keyspace: KeyspaceId(2), range: HashRange::new(middle, u128::MAX), ..SPEC };
     let (table, info) = table(&storage, |writer| {
         write_sorted_section(writer, low_spec, &low, SortedIndex::FENCES);
         write_hash_section(writer, SPEC, &[], 15);
         write_hash_section(writer, high_spec, &high, 12);
     });
-    assert_eq!((info.section_count, info.file_number), (3, 7));
+    assert_eq!((info.section_count, info.file_number), (3, TableId(7)));
     let [first, empty, last] = table.sections() else { panic!("three sections") };
-    assert_eq!((first.keyspace(), first.range(), first.layout()), (1, low_spec.range, Layout::Sorted));
-    assert_eq!((last.keyspace(), last.range(), last.layout()), (2, high_spec.range, Layout::Hash));
+    assert_eq!(
+        (first.keyspace(), first.range(), first.layout()),
+        (KeyspaceId(1), low_spec.range, Layout::Sorted)
+    );
+    assert_eq!(
+        (last.keyspace(), last.range(), last.layout()),
+        (KeyspaceId(2), high_spec.range, Layout::Hash)
+    );
     assert_eq!((empty.item_count(), empty.page_count()), (0, 0));
     assert_found(first, &low);
     assert_found(empty, &[]);
@@ -262,7 +268,7 @@ fn an_item_above_half_a_page_is_refused_and_the_section_goes_on() {
 #[test]
 fn a_name_that_is_taken_is_an_error() {
     let storage = MemoryStorage::with_file(NAME, b"");
-    let error = TableWriter::create(&storage, NAME, 7).unwrap_err();
+    let error = TableWriter::create(&storage, NAME, TableId(7)).unwrap_err();
     assert!(matches!(&error, Error::Io { .. }) && error.to_string().contains(NAME), "{error}");
 }
 

@@ -10,7 +10,7 @@ mod packing;
 mod scan;
 mod semi_sorted;
 
-use alluvium_base::{HashRange, KeyHash, KeyHasher};
+use alluvium_base::{HashRange, KeyHash, KeyHasher, KeyspaceId, TableId};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_io::Storage;
@@ -25,7 +25,7 @@ const NAME: &str = "000007.table";
 /// Seed 0, on which [`colliding_key`] depends.
 const HASHER: KeyHasher = KeyHasher::Xxh3 { seed: 0 };
 const SPEC: SectionSpec =
-    SectionSpec { keyspace: 3, hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
+    SectionSpec { keyspace: KeyspaceId(3), hasher: HASHER, range: HashRange::ALL, level: 0, plan_number: 0 };
 
 /// An item that owns its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ fn sorted(items: &[OwnedItem]) -> Vec<OwnedItem> {
 
 /// Writes a table by `fill` and opens it.
 fn table(storage: &dyn Storage, fill: impl FnOnce(&mut TableWriter)) -> (Table, TableInfo) {
-    let mut writer = TableWriter::create(storage, NAME, 7).unwrap();
+    let mut writer = TableWriter::create(storage, NAME, TableId(7)).unwrap();
     fill(&mut writer);
     let info = writer.finish().unwrap().sync().unwrap();
     (Table::open(storage, NAME, &[]).unwrap(), info)

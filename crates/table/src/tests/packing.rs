@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use alluvium_base::KeyspaceId;
+use alluvium_base::TableId;
+
 use alluvium_io::AlignedBuffer;
 
 use super::memory_storage::MemoryStorage;
@@ -202,7 +205,7 @@ fn every_flipped_byte_of_items_on_two_pages_is_noticed() {
 fn a_lost_page_costs_its_items_and_the_one_that_goes_on_in_it() {
     let items = sorted(&items_of(1020, 400));
     let storage = MemoryStorage::default();
-    let spec = SectionSpec { keyspace: 3, ..SPEC };
+    let spec = SectionSpec { keyspace: KeyspaceId(3), ..SPEC };
     let (table, _) =
         table(&storage, |writer| write_sorted_section(writer, spec, &items, SortedIndex::FENCES));
     let section = &table.sections()[0];
@@ -226,7 +229,7 @@ fn a_lost_page_costs_its_items_and_the_one_that_goes_on_in_it() {
     assert_eq!(lost, 1);
     assert!((395..=396).contains(&keys.len()), "{} of 400", keys.len());
     let mut without_directory = Vec::new();
-    let pages = salvage_file(&storage, NAME, 7, &[(3, HASHER)], |item| {
+    let pages = salvage_file(&storage, NAME, TableId(7), &[(KeyspaceId(3), HASHER)], |item| {
         without_directory.push(item.item.item.key.to_vec());
     });
     assert_eq!(pages.unwrap().lost, 1);

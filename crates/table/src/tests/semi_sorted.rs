@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHasher, PrefixFunction, PrefixRule};
+use alluvium_base::{HashRange, KeyHasher, KeyspaceId, PrefixFunction, PrefixRule, TableId};
 use alluvium_io::{AlignedBuffer, Storage};
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ const SEMI: KeyHasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: SLASH,
 const LISTED: KeyHasher = KeyHasher::SemiSorted { key0: 1, key1: 2, prefix: SLASH, lists_prefixes: true };
 
 /// Writes `items`, in any order, as a section of this keyspace, which lists prefixes.
-pub(super) fn write_section(writer: &mut TableWriter, keyspace: u32, items: &[OwnedItem]) {
+pub(super) fn write_section(writer: &mut TableWriter, keyspace: KeyspaceId, items: &[OwnedItem]) {
     let mut items = items.to_vec();
     items.sort_by_key(|item| (SEMI.hash(&item.key), item.key.clone()));
     push_section(writer, SectionSpec { keyspace, hasher: LISTED, ..SPEC }, &items);
@@ -29,7 +29,7 @@ pub(super) fn write_section(writer: &mut TableWriter, keyspace: u32, items: &[Ow
 /// Writes a table of one section with a filter.
 fn write(storage: &dyn Storage, hasher: KeyHasher, items: &mut [OwnedItem]) {
     items.sort_by_key(|item| (hasher.hash(&item.key), item.key.clone()));
-    let mut writer = TableWriter::create(storage, NAME, 7).unwrap();
+    let mut writer = TableWriter::create(storage, NAME, TableId(7)).unwrap();
     push_section(&mut writer, SectionSpec { hasher, ..SPEC }, items);
     writer.finish().unwrap().sync().unwrap();
 }
@@ -166,7 +166,7 @@ fn filters_know_prefixes_of_several_items() {
         let storage = MemoryStorage::default();
         let mut items = items_of(&vec![(items_each, 40); 300]);
         items.sort_by_key(|item| (SEMI.hash(&item.key), item.key.clone()));
-        let mut writer = TableWriter::create(&storage, NAME, 7).unwrap();
+        let mut writer = TableWriter::create(&storage, NAME, TableId(7)).unwrap();
         push_section(&mut writer, SectionSpec { hasher: SEMI, level, ..SPEC }, &items);
         writer.finish().unwrap().sync().unwrap();
         let table = Table::open(&storage, NAME, &[]).unwrap();
