@@ -242,11 +242,13 @@ mod tests {
                     }
                     0 | 1 => {
                         over.fill(vec![file]);
-                        Edit::AddSorted { keyspace: KeyspaceId(0), file, range, level, over: false, repeats: 0.0, items: 0 }
+                        let keyspace = KeyspaceId(0);
+                        Edit::AddSorted { keyspace, file, range, level, over: false, repeats: 0.0, items: 0 }
                     }
                     _ => {
                         over.iter_mut().for_each(|stack| stack.insert(0, file));
-                        Edit::AddSorted { keyspace: KeyspaceId(0), file, range, level, over: true, repeats: 0.25, items: 0 }
+                        let keyspace = KeyspaceId(0);
+                        Edit::AddSorted { keyspace, file, range, level, over: true, repeats: 0.25, items: 0 }
                     }
                 };
                 state.apply(&edit).unwrap();
