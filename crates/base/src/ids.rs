@@ -38,6 +38,19 @@ id! {
     /// A segment of the log. Ids ascend; none is used twice for acknowledged data.
     SegmentId(u64)
 }
+impl SegmentId {
+    /// The id `count` before this one, or the first.
+    #[must_use]
+    pub fn back(self, count: u64) -> Self {
+        Self(self.0.saturating_sub(count))
+    }
+
+    /// The ids from this one to the one before `end`.
+    pub fn until(self, end: Self) -> impl Iterator<Item = Self> {
+        (self.0..end.0).map(Self)
+    }
+}
+
 id! {
     /// A keyspace; never used twice.
     KeyspaceId(u32)

@@ -1,7 +1,6 @@
 //! Names of a database's files. Those of the log and the manifest are in their modules, which find files by them.
 
-use alluvium_base::BlobId;
-use alluvium_base::TableId;
+use alluvium_base::{BlobId, TableId};
 
 /// The file whose lock keeps other processes out.
 pub(crate) const LOCK: &str = "LOCK";

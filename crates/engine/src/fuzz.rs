@@ -1,7 +1,6 @@
 //! Entry points for fuzzers: every parser of stored bytes, on arbitrary bytes. None may panic or loop.
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{BlobId, KeyspaceId, SegmentId};
 
 use alluvium_base::checksum::{checksum32, checksum64};
 
@@ -53,9 +52,9 @@ pub fn manifest(bytes: &[u8]) {
 
 /// The records left in a damaged log segment, and what its marks prove.
 pub fn log_salvage(bytes: &[u8]) {
-    let _ = proven_durable(3, 7, bytes, 0);
-    let identities = Identities { seed: 5, manifest: 2, log_start: 1, newest: 2 };
-    if let Some((id, seed)) = identities.find(bytes, &std::collections::BTreeMap::<u64, ()>::new()) {
+    let _ = proven_durable(SegmentId(3), 7, bytes, 0);
+    let identities = Identities { seed: 5, manifest: 2, log_start: SegmentId(1), newest: SegmentId(2) };
+    if let Some((id, seed)) = identities.find(bytes, &std::collections::BTreeMap::<SegmentId, ()>::new()) {
         let _ = proven_durable(id, seed, bytes, bytes.len() / 2);
     }
     let mut seen = 0;

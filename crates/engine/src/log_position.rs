@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use alluvium_base::SegmentId;
+
 /// Bytes of a position that was exported.
 const POSITION_BYTES: usize = 24;
 
@@ -11,18 +13,18 @@ const POSITION_BYTES: usize = 24;
 pub struct LogPosition {
     /// Number of the opening for writing that wrote the record; 0 for records older than version 3 of the log.
     pub(crate) opening: u64,
-    pub(crate) segment: u64,
+    pub(crate) segment: SegmentId,
     pub(crate) offset: u64,
 }
 
 impl LogPosition {
     /// Before all records.
-    pub(crate) const BIRTH: Self = Self { opening: 0, segment: 0, offset: 0 };
+    pub(crate) const BIRTH: Self = Self { opening: 0, segment: SegmentId(0), offset: 0 };
 
     /// The position as bytes, which compare like positions.
     pub fn to_bytes(self) -> [u8; POSITION_BYTES] {
         let mut bytes = [0; POSITION_BYTES];
-        let fields = [self.opening, self.segment, self.offset];
+        let fields = [self.opening, self.segment.0, self.offset];
         bytes
             .chunks_exact_mut(8)
             .zip(fields)
@@ -33,7 +35,7 @@ impl LogPosition {
     /// The position that [`LogPosition::to_bytes`] exported.
     pub fn from_bytes(bytes: [u8; POSITION_BYTES]) -> Self {
         let field = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-        Self { opening: field(0), segment: field(8), offset: field(16) }
+        Self { opening: field(0), segment: SegmentId(field(8)), offset: field(16) }
     }
 }
 
@@ -51,7 +53,8 @@ mod tests {
     proptest! {
         #[test]
         fn exported_positions_come_back_and_keep_their_order(one: (u64, u64, u64), other: (u64, u64, u64)) {
-            let position = |(opening, segment, offset)| LogPosition { opening, segment, offset };
+            let position =
+                |(opening, segment, offset)| LogPosition { opening, segment: SegmentId(segment), offset };
             let (one, other) = (position(one), position(other));
             prop_assert_eq!(LogPosition::from_bytes(one.to_bytes()), one);
             prop_assert_eq!(one.cmp(&other), one.to_bytes().cmp(&other.to_bytes()));

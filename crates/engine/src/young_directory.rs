@@ -13,9 +13,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
-use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{Corruption, TableId};
 use alluvium_io::{FileStorage, IoOptions, OpenMode, Storage, TwoDirectories};
 
 use crate::error::{Error, IoContext, Result};

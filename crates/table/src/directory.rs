@@ -9,7 +9,7 @@
 //!
 //! The checksum of the directory is in the trailer. `docs/format.md` describes each byte.
 
-use alluvium_base::{Corruption, HashRange, KeyHasher, KeyspaceId};
+use alluvium_base::{Corruption, HashRange, KeyHasher, KeyspaceId, SegmentId};
 
 use crate::expiry::{EXPIRY_BYTES, ExpiryMarks};
 use crate::frame::{u32_at, u64_at};
@@ -175,9 +175,9 @@ impl SectionEntry {
                 out.extend_from_slice(&number.to_le_bytes());
             }
         }
-        out.extend_from_slice(&self.segments.newest.to_le_bytes());
+        out.extend_from_slice(&self.segments.newest.0.to_le_bytes());
         self.expiry.encode(out);
-        out.extend_from_slice(&self.segments.oldest.to_le_bytes());
+        out.extend_from_slice(&self.segments.oldest.0.to_le_bytes());
         debug_assert_eq!(out.len() - start, ENTRY_BYTES);
         if is_long {
             out.extend_from_slice(&(self.range.low as u64).to_le_bytes());
@@ -272,8 +272,8 @@ impl SectionEntry {
             filter: block(112),
             index: block(136),
             segments: SegmentSpan {
-                oldest: if bytes.len() < ENTRY_BYTES { 0 } else { u64_at(bytes, ENTRY_BYTES_MIN) },
-                newest: u64_at(bytes, 160),
+                oldest: SegmentId(if bytes.len() < ENTRY_BYTES { 0 } else { u64_at(bytes, ENTRY_BYTES_MIN) }),
+                newest: SegmentId(u64_at(bytes, 160)),
             },
             expiry: ExpiryMarks::decode(
                 bytes[EXPIRY_START..].first_chunk().expect("the entry's length was checked"),

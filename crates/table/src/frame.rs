@@ -5,9 +5,8 @@
 
 use std::cmp::Ordering;
 
-use alluvium_base::Corruption;
-use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{Corruption, TableId};
 
 use crate::error::{Error, Result};
 

@@ -1,23 +1,25 @@
 //! [`SegmentSpan`]: the log segments from which the items of a section come.
 
+use alluvium_base::SegmentId;
+
 /// The log segments from which items of a section may come. Everything that segments up to the newest held for the
 /// keyspace and range is in this section or in older ones, so the order of tables can be determined without a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SegmentSpan {
     /// The oldest. It is above the newest if nothing was merged, only added (a bulk ingest). 0 means any.
-    pub oldest: u64,
+    pub oldest: SegmentId,
     /// The newest; 0 if unknown.
-    pub newest: u64,
+    pub newest: SegmentId,
 }
 
 impl SegmentSpan {
     /// Nothing is known.
-    pub(crate) const UNKNOWN: Self = Self { oldest: 0, newest: 0 };
+    pub(crate) const UNKNOWN: Self = Self { oldest: SegmentId(0), newest: SegmentId(0) };
     /// No items.
-    pub const EMPTY: Self = Self { oldest: u64::MAX, newest: 0 };
+    pub const EMPTY: Self = Self { oldest: SegmentId(u64::MAX), newest: SegmentId(0) };
 
     /// One segment.
-    pub fn one(segment: u64) -> Self {
+    pub fn one(segment: SegmentId) -> Self {
         Self { oldest: segment, newest: segment }
     }
 
@@ -29,7 +31,7 @@ impl SegmentSpan {
 
     /// Whether `segment` is one of them.
     #[inline]
-    pub fn contains(&self, segment: u64) -> bool {
+    pub fn contains(&self, segment: SegmentId) -> bool {
         (self.oldest..=self.newest).contains(&segment)
     }
 }

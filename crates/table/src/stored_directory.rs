@@ -1,7 +1,6 @@
 //! [`StoredDirectory`]: the directory of a table file as stored; entries are decoded one by one.
 
-use alluvium_base::Corruption;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{Corruption, KeyspaceId};
 
 use crate::directory::{DIRECTORY_HEADER_BYTES, SectionEntry, check_shape, decode_entry};
 use crate::frame::u32_at;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::TableId;
-
 use alluvium_io::File;
 
 use crate::error::{Error, Result};

@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::BlobId;
-use alluvium_base::Corruption;
+use alluvium_base::{BlobId, Corruption};
 use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};

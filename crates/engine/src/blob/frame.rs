@@ -14,10 +14,8 @@
 //! The content of a body is the key, then the value. Headers alone lead from record to record, so the records of a file
 //! can be listed without reading their values.
 
-use alluvium_base::BlobId;
-use alluvium_base::Corruption;
-use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{BlobId, Corruption, KeyspaceId};
 
 use crate::error::{Error, Result};
 use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};

@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{BlobId, KeyspaceId};
 
 use super::file::BlobFiles;
 use super::reference::Reference;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::BlobId;
-
 use alluvium_io::OpenMode;
 
 use super::file::BlobFile;

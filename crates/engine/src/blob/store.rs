@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::BlobId;
-
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};

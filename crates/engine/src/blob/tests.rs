@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{BlobId, KeyspaceId};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::{FaultPlan, SimulatedStorage, Storage};

@@ -7,9 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{KeyHash, KeyspaceId, TableId};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
@@ -51,7 +49,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
             Some((keyspace, store))
         })
         .collect();
-    let mut edits = vec![Edit::LogStart { segment: segment.id + 1 }];
+    let mut edits = vec![Edit::LogStart { segment: segment.id.next() }];
     let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
     filled.iter().try_for_each(|(keyspace, _)| shared.open_tables_of(keyspace))?;
     let mut file = None;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use alluvium_base::SegmentId;
 use alluvium_model::policy::{self, Shape, YoungestBounds, mean_runs, runs_full};
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
 
@@ -81,7 +82,7 @@ pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
 }
 
 /// The runs of a keyspace, if some of their items come from log segments before this one.
-pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: u64) -> Option<Due> {
+pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: SegmentId) -> Option<Due> {
     let version = keyspace.version.load();
     let sections = || version.runs.iter().flat_map(|run| run.sections.iter().flatten());
     if !sections().any(|section| section.section.segments().newest < segment) {

@@ -43,9 +43,9 @@ pub(crate) fn ingest(
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     keyspace.check_present()?;
     // Everything younger than the items is in this segment or a later one.
-    let newest = shared.log.active_segment().id.saturating_sub(1);
+    let newest = shared.log.active_segment().id.back(1);
     // Where new tables are put above the level's content, they contain none of it.
-    let segments = SegmentSpan { oldest: newest + 1, newest };
+    let segments = SegmentSpan { oldest: newest.next(), newest };
     let budget = shared.memory.budget();
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;

@@ -12,8 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, TableId};
 use alluvium_io::sync::atomic::Ordering;
 
 use super::cut::{grouped, merged_ranges, pushed_ranges, ranges_within};

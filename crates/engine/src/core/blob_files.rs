@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::BlobId;
-
 use alluvium_io::sync::atomic::Ordering;
 
 use super::shared::Shared;

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Weak};
 
+use alluvium_base::SegmentId;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::sync::{ArcSwap, Mutex};
 
@@ -46,7 +47,7 @@ impl Pins {
 impl KeyspaceShared {
     /// Replaces the log store of a converted segment by its run in all pins that allow it. Called by one conversion at
     /// a time.
-    pub fn convert_pinned(&self, segment: u64, change: impl Fn(&Version) -> Version) {
+    pub fn convert_pinned(&self, segment: SegmentId, change: impl Fn(&Version) -> Version) {
         for pin in self.pins.held().iter().filter(|pin| pin.follows.load(Ordering::Acquire)) {
             let version = pin.version();
             // If an older store is still there, because it was converted between the loading of the version and its

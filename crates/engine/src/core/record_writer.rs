@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::KeyspaceId;
-
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
 

@@ -8,9 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, KeyspaceId, TableId};
 use alluvium_io::sync::Mutex;
 
 use super::scan_piece::{KeyspaceState, Piece};

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::{Corruption, KeyHasher, TableId};
+use alluvium_base::{Corruption, KeyHasher, SegmentId, TableId};
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
@@ -185,13 +185,13 @@ impl Shared {
     /// for every keyspace.
     ///
     /// Waits for conversions first if there are too many frozen segments. On a full disk, `removals` may have one more.
-    pub fn freeze(&self, segment_id: u64, removals: bool) -> Result<()> {
+    pub fn freeze(&self, segment_id: SegmentId, removals: bool) -> Result<()> {
         self.wait_for_room(removals)?;
         self.freeze_now(segment_id)
     }
 
     /// Like [`Shared::freeze`], but never waits for conversions.
-    pub fn freeze_now(&self, segment_id: u64) -> Result<()> {
+    pub fn freeze_now(&self, segment_id: SegmentId) -> Result<()> {
         let _only_one = self.freeze_lock.lock().expect("no panic while held");
         if self.log.active_segment().id != segment_id {
             return Ok(());

@@ -1,6 +1,6 @@
 //! [`Witness`]: shows that a key was not written since it was read.
 
-use alluvium_base::KeyHash;
+use alluvium_base::{KeyHash, SegmentId};
 
 use crate::error::Result;
 use crate::level::Version;
@@ -17,7 +17,7 @@ pub(crate) struct Witness {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Newest {
-    segment: u64,
+    segment: SegmentId,
     offset: Option<u32>,
 }
 

@@ -1,7 +1,6 @@
 //! Places tables in the second directory, if there is one.
 
 use alluvium_base::TableId;
-
 use alluvium_io::Storage;
 use alluvium_io::sync::Arc;
 use alluvium_io::sync::atomic::Ordering;

@@ -7,7 +7,6 @@
 //! logarithmic method of Bentley and Saxe (1980).
 
 use alluvium_base::KeyspaceId;
-
 use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;

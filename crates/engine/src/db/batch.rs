@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{KeyHash, KeyspaceId, SegmentId};
 
 use super::close::Handle;
 use super::condition::Precondition;
@@ -291,6 +290,6 @@ enum Attempt {
     Closed,
     /// The segment or an index is full: freeze this segment first.
     Full {
-        segment: u64,
+        segment: SegmentId,
     },
 }

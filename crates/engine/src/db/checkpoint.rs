@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-
+use alluvium_base::{BlobId, SegmentId};
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 
 use super::check_files::check_files;
@@ -207,7 +206,7 @@ fn checkpoint_state(
             name: keyspace.name.clone(),
             hasher: keyspace.hasher,
             plan: PlanState::clone(&version.plan),
-            log_start: 0,
+            log_start: SegmentId(0),
             runs: version.runs.iter().rev().filter(|run| !run.is_empty()).map(|run| run_state(run)).collect(),
             levels: version.levels.iter().map(level_state).collect(),
             blob_references: version.blobs.live.clone(),

@@ -8,7 +8,6 @@
 use std::sync::Arc;
 
 use alluvium_base::KeyspaceId;
-
 use alluvium_io::sync::atomic::Ordering;
 
 use crate::compact::pressure_of;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, SegmentId};
 use alluvium_io::AlignedBuffer;
 
 use crate::core::Shared;
@@ -147,7 +147,7 @@ fn read_memory(
     }
 }
 
-fn ended(header: &SegmentHeader, end: u64, next_segment: u64) -> Read {
+fn ended(header: &SegmentHeader, end: u64, next_segment: SegmentId) -> Read {
     let next = LogPosition { segment: next_segment, offset: BLOCK, ..header.position(0) };
     Read::Ended { end: header.position(end), next: Some(next) }
 }

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BinaryHeap, btree_map};
 use std::iter::{FusedIterator, Peekable};
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, TableId};
 
 use super::keyspace::Keyspace;
 use super::merged_items::streams;

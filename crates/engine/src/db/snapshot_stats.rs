@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
+use alluvium_base::{BlobId, SegmentId};
 
 use serde::Serialize;
 
@@ -76,7 +76,7 @@ pub(super) struct Held {
     /// Memory of indexes by address of the log store.
     logs: BTreeMap<usize, u64>,
     /// Memory of converted log by number of the segment.
-    segments: BTreeMap<u64, u64>,
+    segments: BTreeMap<SegmentId, u64>,
     /// Bytes of blob files by number.
     blob_files: BTreeMap<BlobId, u64>,
 }

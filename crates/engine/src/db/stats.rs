@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use alluvium_base::TableId;
-
 use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 

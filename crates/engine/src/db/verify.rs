@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-use alluvium_base::Corruption;
-use alluvium_base::TableId;
+use alluvium_base::{BlobId, Corruption, TableId};
 use serde::Serialize;
 
 use super::database::Db;

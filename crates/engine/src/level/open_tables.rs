@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, PoisonError, Weak};
 
 use alluvium_base::TableId;
-
 use alluvium_io::sync::Mutex;
 
 use super::table_file::TableFile;

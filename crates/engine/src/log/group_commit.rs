@@ -183,11 +183,13 @@ mod tests {
 
     use alluvium_io::SystemClock;
 
+    use alluvium_base::SegmentId;
+
     use super::*;
     use crate::error::Error;
 
     fn position(offset: u64) -> Position {
-        Position { segment: 1, offset }
+        Position { segment: SegmentId(1), offset }
     }
 
     /// Threads append, which is incrementing a counter, and commit; a sync takes a moment in which others append.

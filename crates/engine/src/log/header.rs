@@ -15,6 +15,8 @@
 //!
 //! Versions 1 and 2 have their checksum at 32, over bytes 0..32, and zeros from 40 on.
 
+use alluvium_base::SegmentId;
+
 use alluvium_base::checksum::checksum64;
 
 use super::segment::BLOCK;
@@ -33,7 +35,7 @@ const CHECKED_LEN_BEFORE: usize = 32;
 /// What identifies a segment, and its place in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
-    pub id: u64,
+    pub id: SegmentId,
     /// Unique to the segment, so leftovers in a recycled file are no records.
     pub seed: u64,
     /// Number of the opening for writing that made it; 0 in versions 1 and 2.
@@ -61,7 +63,8 @@ impl SegmentHeader {
         bytes.extend_from_slice(&MINOR.to_le_bytes());
         bytes.extend_from_slice(&[0; 4]);
         let follows = self.follows.unwrap_or_default();
-        for field in [self.id, self.seed, self.opening, follows.opening, follows.segment, follows.offset] {
+        for field in [self.id.0, self.seed, self.opening, follows.opening, follows.segment.0, follows.offset]
+        {
             bytes.extend_from_slice(&field.to_le_bytes());
         }
         let checksum = checksum64(&bytes, 0);
@@ -89,11 +92,11 @@ impl SegmentHeader {
         if major > MAJOR {
             return Err(Error::NewerFormat { file: name.to_owned(), found: major, supported: MAJOR });
         }
-        let (id, seed) = (field(16), field(24));
+        let (id, seed) = (SegmentId(field(16)), field(24));
         if is_before {
             return Ok(Some(Self { id, seed, opening: 0, follows: None }));
         }
-        let follows = LogPosition { opening: field(40), segment: field(48), offset: field(56) };
+        let follows = LogPosition { opening: field(40), segment: SegmentId(field(48)), offset: field(56) };
         let follows = Some(follows).filter(|follows| *follows != LogPosition::BIRTH);
         Ok(Some(Self { id, seed, opening: field(32), follows }))
     }
@@ -105,8 +108,8 @@ mod tests {
 
     #[test]
     fn headers_read_back_and_notice_damage() {
-        let follows = Some(LogPosition { opening: 2, segment: 6, offset: 5000 });
-        let header = SegmentHeader { id: 7, seed: 9, opening: 3, follows };
+        let follows = Some(LogPosition { opening: 2, segment: SegmentId(6), offset: 5000 });
+        let header = SegmentHeader { id: SegmentId(7), seed: 9, opening: 3, follows };
         let block = header.encode();
         assert_eq!(SegmentHeader::parse("log", &block).unwrap(), Some(header));
         for at in 0..CHECKED_LEN + 8 {
@@ -121,7 +124,7 @@ mod tests {
 
     #[test]
     fn headers_of_older_versions_are_read() {
-        let header = SegmentHeader { id: 7, seed: 9, opening: 3, follows: None };
+        let header = SegmentHeader { id: SegmentId(7), seed: 9, opening: 3, follows: None };
         let mut block = header.encode();
         block[8] = 2;
         let checksum = checksum64(&block[..CHECKED_LEN_BEFORE], 0);

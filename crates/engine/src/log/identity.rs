@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use alluvium_base::SegmentId;
+
 use alluvium_base::checksum::checksum64;
 
 use super::salvage::starts_with_record;
@@ -19,9 +21,9 @@ pub(crate) struct Identities {
     /// The number of the newest manifest: each session begins with a new one.
     pub manifest: u64,
     /// Segments below this are no longer in use.
-    pub log_start: u64,
+    pub log_start: SegmentId,
     /// A number not far below that of the newest segment.
-    pub newest: u64,
+    pub newest: SegmentId,
 }
 
 impl Identities {
@@ -29,16 +31,16 @@ impl Identities {
     ///
     /// Seeds derived from numbers come first. The first record is sound under the right seed only, so a seed that fits
     /// proves its number. What the header still says comes after them.
-    pub fn find<T>(&self, bytes: &[u8], taken: &BTreeMap<u64, T>) -> Option<(u64, u64)> {
-        let is_it = |&(id, seed): &(u64, u64)| {
-            self.range().contains(&id) && !taken.contains_key(&id) && starts_with_record(seed, bytes)
+    pub fn find<T>(&self, bytes: &[u8], taken: &BTreeMap<SegmentId, T>) -> Option<(SegmentId, u64)> {
+        let is_it = |&(id, seed): &(SegmentId, u64)| {
+            self.range().contains(&id.0) && !taken.contains_key(&id) && starts_with_record(seed, bytes)
         };
-        self.likely().chain(stored(bytes)).find(is_it)
+        self.likely().chain(stored(bytes)).map(|(id, seed)| (SegmentId(id), seed)).find(is_it)
     }
 
     fn range(&self) -> std::ops::RangeInclusive<u64> {
-        let last = self.newest.max(self.log_start).saturating_add(SEGMENTS_TRIED);
-        self.log_start..=last
+        let last = self.newest.max(self.log_start).0.saturating_add(SEGMENTS_TRIED);
+        self.log_start.0..=last
     }
 
     /// A seed derives from the database's seed, the session and the segment's number.

@@ -12,9 +12,9 @@
 //!
 //! The seed is unique to a segment, so leftovers of an earlier segment in a recycled file are not valid records.
 
-use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum32;
 use alluvium_base::varint;
+use alluvium_base::{KeyspaceId, SegmentId};
 
 use super::segment::BLOCK;
 use super::writer::Position;
@@ -37,7 +37,7 @@ pub(crate) enum Record<'a> {
     /// Items that apply together or not at all.
     Batch(BatchItems<'a>),
     /// The end of the segment; the log continues in the named one.
-    Seal { next_segment: u64 },
+    Seal { next_segment: SegmentId },
     /// How far the log was durable when this was written.
     Mark(Mark),
     /// Items of the keyspace changed, or were about to, without a record for each. Since major version 3 of the log.
@@ -58,14 +58,14 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// The mark in segment `id` if everything up to `durable` is durable; `None` if nothing is.
-    pub fn of(durable: Position, id: u64) -> Option<Self> {
-        let segments_back = id.checked_sub(durable.segment).filter(|_| durable != Position::default())?;
+    pub fn of(durable: Position, id: SegmentId) -> Option<Self> {
+        let segments_back = id.0.checked_sub(durable.segment.0).filter(|_| durable != Position::default())?;
         Some(Self { segments_back, offset: durable.offset })
     }
 
     /// The position that a mark in segment `id` proves durable; `None` for a mark that was never written there.
-    pub fn durable(&self, id: u64) -> Option<Position> {
-        let segment = id.checked_sub(self.segments_back)?;
+    pub fn durable(&self, id: SegmentId) -> Option<Position> {
+        let segment = SegmentId(id.0.checked_sub(self.segments_back)?);
         (self.offset >= BLOCK).then_some(Position { segment, offset: self.offset })
     }
 }
@@ -130,10 +130,10 @@ pub(crate) fn encode_batch<'a>(
 }
 
 /// The record that ends a segment.
-pub(crate) fn encode_seal(seed: u64, next_segment: u64) -> Vec<u8> {
+pub(crate) fn encode_seal(seed: u64, next_segment: SegmentId) -> Vec<u8> {
     let mut out = vec![0; CHECKSUM_LEN];
     varint::write(TAG_SEAL, &mut out);
-    out.extend_from_slice(&next_segment.to_le_bytes());
+    out.extend_from_slice(&next_segment.0.to_le_bytes());
     finish(seed, &mut out);
     out
 }
@@ -243,7 +243,7 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
     match tag {
         TAG_SEAL => {
             let id = record.get(body..body + 8)?.try_into().ok()?;
-            Some(Record::Seal { next_segment: u64::from_le_bytes(id) })
+            Some(Record::Seal { next_segment: SegmentId(u64::from_le_bytes(id)) })
         }
         TAG_BATCH => {
             let (_, len_len) = varint::read(&record[body..])?;
@@ -318,9 +318,12 @@ mod tests {
         let expected = Record::Unlogged { keyspace: KeyspaceId(300) };
         assert_eq!(decode(7, &unlogged, true), Parsed::Record(expected, unlogged.len()));
 
-        let seal = encode_seal(7, 42);
+        let seal = encode_seal(7, SegmentId(42));
         assert_eq!(seal.len(), SEAL_LEN);
-        assert_eq!(decode(7, &seal, true), Parsed::Record(Record::Seal { next_segment: 42 }, SEAL_LEN));
+        assert_eq!(
+            decode(7, &seal, true),
+            Parsed::Record(Record::Seal { next_segment: SegmentId(42) }, SEAL_LEN)
+        );
 
         let items = [(KeyspaceId(0), Item::value(b"a", b"1")), (KeyspaceId(9), Item::tombstone(b"b"))];
         let starts = encode_batch(7, items.into_iter(), &mut out);
@@ -341,7 +344,7 @@ mod tests {
         let mut item = Vec::new();
         encode_item(7, KeyspaceId(0), &Item::value(b"key", b"value"), &mut item);
         let mark = encode_mark(7, Mark { segments_back: 0, offset: 4112 });
-        for record in [item, mark, encode_seal(7, 2)] {
+        for record in [item, mark, encode_seal(7, SegmentId(2))] {
             let line: Vec<String> = record.iter().map(|byte| format!("{byte:02x}")).collect();
             let line = line.join(" ");
             assert!(documentation.contains(&line), "docs/format.md lacks {line}");

@@ -154,12 +154,14 @@ impl Drop for HeldLog {
 mod tests {
     use alluvium_io::{OpenMode, SimulatedStorage, Storage};
 
+    use alluvium_base::SegmentId;
+
     use super::*;
 
     fn segment(id: u64) -> RetainedSegment {
         let storage = SimulatedStorage::new(1);
         let file = storage.open("log", OpenMode::Create).unwrap();
-        let header = SegmentHeader { id, seed: 1, opening: 1, follows: None };
+        let header = SegmentHeader { id: SegmentId(id), seed: 1, opening: 1, follows: None };
         RetainedSegment { header, file, bytes: 100 }
     }
 
@@ -175,7 +177,7 @@ mod tests {
     fn the_youngest_bytes_are_kept() {
         let log = log(250, 0);
         (1..10).for_each(|id| log.add(segment(id)));
-        assert_eq!((log.bytes(), log.oldest().unwrap().header.id), (300, 7));
+        assert_eq!((log.bytes(), log.oldest().unwrap().header.id), (300, SegmentId(7)));
         assert!(log.find(position(7)).is_some() && log.find(position(6)).is_none());
     }
 
@@ -186,9 +188,9 @@ mod tests {
         let hold = log.hold(position(3));
         assert!(!log.keeps(&segment(2).header) && log.keeps(&segment(3).header));
         (3..7).for_each(|id| log.add(segment(id)));
-        assert_eq!(log.oldest().unwrap().header.id, 3);
+        assert_eq!(log.oldest().unwrap().header.id, SegmentId(3));
         hold.advance(position(5));
-        assert_eq!(log.oldest().unwrap().header.id, 5);
+        assert_eq!(log.oldest().unwrap().header.id, SegmentId(5));
         (7..20).for_each(|id| log.add(segment(id)));
         assert_eq!(log.bytes(), 500);
         drop(hold);

@@ -5,6 +5,8 @@
 //! second record, the end or zeros right behind it are no accident. Values that look like records were written under
 //! another seed.
 
+use alluvium_base::SegmentId;
+
 use super::record::{self, Parsed, Record};
 use super::segment::BLOCK;
 use super::writer::Position;
@@ -14,7 +16,7 @@ const ZEROS_BEHIND_LAST: usize = 8;
 
 /// How far the marks in `bytes` from offset `start` on prove that the log was durable. `bytes` is the file of segment
 /// `id`. The records around the marks need not be sound. `None` if there is no mark beyond doubt.
-pub(crate) fn proven_durable(id: u64, seed: u64, bytes: &[u8], start: usize) -> Option<Position> {
+pub(crate) fn proven_durable(id: SegmentId, seed: u64, bytes: &[u8], start: usize) -> Option<Position> {
     let pieces = Pieces::new(seed, bytes, start);
     let durable = |at: usize| -> Option<Position> {
         let (mark, _) = record::decode_mark(seed, &bytes[at..])?;
@@ -159,7 +161,7 @@ mod tests {
     #[test]
     fn nothing_behind_a_seal_counts() {
         let (mut bytes, starts) = segment(3, 0);
-        let sealed = record::encode_seal(SEED, 2);
+        let sealed = record::encode_seal(SEED, SegmentId(2));
         let rest = bytes.split_off(starts[1]);
         bytes.extend_from_slice(&sealed);
         bytes.extend_from_slice(&rest);

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, SegmentId};
 use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -31,7 +31,7 @@ const CHECK_BYTES: usize = 256 << 10;
 /// drops a converted segment, the recycler gets its file.
 #[derive(Debug)]
 pub(crate) struct Segment {
-    pub id: u64,
+    pub id: SegmentId,
     pub seed: u64,
     pub header: SegmentHeader,
     file: Arc<dyn File>,
@@ -85,8 +85,8 @@ impl Recycler {
     }
 
     /// A name that no file ever had: the segment's number if that is free.
-    fn fresh_name(&self, id: u64) -> String {
-        let number = self.next_name.load(Ordering::Relaxed).max(id);
+    fn fresh_name(&self, id: SegmentId) -> String {
+        let number = self.next_name.load(Ordering::Relaxed).max(id.0);
         self.next_name.store(number + 1, Ordering::Relaxed);
         file_name(number)
     }

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_base::KeyspaceId;
+use alluvium_base::{KeyspaceId, SegmentId};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -36,7 +36,7 @@ const QUIET: Duration = Duration::from_millis(200);
 /// A position in the log. Ordered like the records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) struct Position {
-    pub segment: u64,
+    pub segment: SegmentId,
     /// End of the record in the segment.
     pub offset: u64,
 }
@@ -99,7 +99,7 @@ pub(crate) struct LogOptions {
 
 impl Log {
     /// Starts the log with a fresh segment of the given id.
-    pub fn start(options: LogOptions, segment_id: u64) -> Result<Self> {
+    pub fn start(options: LogOptions, segment_id: SegmentId) -> Result<Self> {
         let LogOptions {
             storage,
             clock,
@@ -209,7 +209,7 @@ impl Log {
     /// Makes the segment after the active one, unless it exists already. A failure changes nothing.
     pub fn prepare_next(&self) -> Result<()> {
         let mut standby = self.standby.lock().expect("no panic while held");
-        let id = self.active().segment.id + 1;
+        let id = self.active().segment.id.next();
         if standby.as_ref().is_none_or(|standby| standby.segment.id != id) {
             let seed = segment_seed(self.session_seed, id);
             let header = SegmentHeader { id, seed, opening: self.opening, follows: None };
@@ -378,6 +378,6 @@ impl Log {
 }
 
 /// The seed of a segment's record checksums: no other segment has it.
-fn segment_seed(session_seed: u64, id: u64) -> u64 {
-    checksum64(&id.to_le_bytes(), session_seed)
+fn segment_seed(session_seed: u64, id: SegmentId) -> u64 {
+    checksum64(&id.0.to_le_bytes(), session_seed)
 }

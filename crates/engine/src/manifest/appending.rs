@@ -142,11 +142,13 @@ mod tests {
 
     use alluvium_base::KeyspaceId;
 
+    use alluvium_base::SegmentId;
+
     use super::*;
     use crate::manifest::{DatabaseState, read_current};
 
     fn next_file(number: u64) -> Edit {
-        Edit::Counters { next_file: number, next_segment: 1, next_keyspace: KeyspaceId(0) }
+        Edit::Counters { next_file: number, next_segment: SegmentId(1), next_keyspace: KeyspaceId(0) }
     }
 
     #[test]

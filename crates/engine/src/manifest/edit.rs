@@ -2,7 +2,7 @@
 //!
 //! Written as JSON, so that a newer minor version can add fields and a reader of the file understands the edits.
 
-use alluvium_base::{BlobId, HashRange, KeyHasher, KeyspaceId, TableId};
+use alluvium_base::{BlobId, HashRange, KeyHasher, KeyspaceId, SegmentId, TableId};
 use alluvium_model::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ pub(crate) enum Edit {
         seed: u64,
     },
     /// All file, segment and keyspace numbers below these are in use or were used.
-    Counters { next_file: u64, next_segment: u64, next_keyspace: KeyspaceId },
+    Counters { next_file: u64, next_segment: SegmentId, next_keyspace: KeyspaceId },
     /// Log segments below this are no longer needed.
-    LogStart { segment: u64 },
+    LogStart { segment: SegmentId },
     /// Recovery found the end of this segment: nothing behind `offset` is valid, and the log continues in the next
     /// segment.
-    LogEnd { segment: u64, offset: u64 },
+    LogEnd { segment: SegmentId, offset: u64 },
     /// A new keyspace.
     CreateKeyspace {
         keyspace: KeyspaceId,
@@ -54,7 +54,7 @@ pub(crate) enum Edit {
     /// This is a backup of another database, as it was at this time (milliseconds since 1970).
     Origin { database: u64, taken_at_ms: u64 },
     /// All items of the keyspace are gone; its records in segments before this one are ignored.
-    ClearKeyspace { keyspace: KeyspaceId, log_start: u64 },
+    ClearKeyspace { keyspace: KeyspaceId, log_start: SegmentId },
     /// The database has taken a second directory, which has this id, for tables of young levels.
     YoungDirectory { id: u64 },
     /// The table of this number, which later edits add to a level, is stored in the second directory.

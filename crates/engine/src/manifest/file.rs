@@ -15,11 +15,8 @@
 
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-use alluvium_base::Corruption;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{BlobId, Corruption, KeyspaceId, SegmentId, TableId};
 use alluvium_io::{File, OpenMode, Storage};
 
 use super::current::{CURRENT, Current, parse_current};
@@ -248,9 +245,9 @@ pub(crate) fn sample() -> Vec<u8> {
     };
     let edits = [
         Edit::Database { seed: 5 },
-        Edit::Counters { next_file: 9, next_segment: 4, next_keyspace: KeyspaceId(1) },
-        Edit::LogStart { segment: 1 },
-        Edit::LogEnd { segment: 2, offset: 4096 },
+        Edit::Counters { next_file: 9, next_segment: SegmentId(4), next_keyspace: KeyspaceId(1) },
+        Edit::LogStart { segment: SegmentId(1) },
+        Edit::LogEnd { segment: SegmentId(2), offset: 4096 },
         Edit::YoungDirectory { id: 7 },
         Edit::YoungTable { file: TableId(3) },
         Edit::CreateKeyspace {
@@ -307,7 +304,7 @@ mod tests {
         let mut starts = Vec::new();
         for next_file in 1..4 {
             starts.push(bytes.len());
-            let edit = Edit::Counters { next_file, next_segment: 1, next_keyspace: KeyspaceId(0) };
+            let edit = Edit::Counters { next_file, next_segment: SegmentId(1), next_keyspace: KeyspaceId(0) };
             chain = encode_record(chain, &[Edit::Database { seed: 5 }, edit], &mut bytes);
         }
         (bytes, starts)

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::plan_state::PlanState;
 use crate::level::Container;
-use alluvium_base::BlobId;
-use alluvium_base::KeyHasher;
-use alluvium_base::TableId;
+use alluvium_base::{BlobId, KeyHasher, SegmentId, TableId};
 
 /// The structure of one keyspace.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +13,7 @@ pub(crate) struct KeyspaceState {
     pub hasher: KeyHasher,
     pub plan: PlanState,
     /// Records in earlier segments are ignored.
-    pub log_start: u64,
+    pub log_start: SegmentId,
     /// Old to young.
     pub runs: Vec<RunState>,
     /// The levels below the youngest, level 1 first: their containers, ascending and disjoint.

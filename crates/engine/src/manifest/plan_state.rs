@@ -69,11 +69,7 @@ impl PlanState {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_base::{HashRange, KeyHasher};
-
-    use alluvium_base::KeyspaceId;
-
-    use alluvium_base::TableId;
+    use alluvium_base::{HashRange, KeyHasher, KeyspaceId, TableId};
 
     use super::*;
     use crate::manifest::{DatabaseState, Edit};

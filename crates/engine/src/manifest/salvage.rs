@@ -123,6 +123,8 @@ mod tests {
     use super::super::file::encode_record;
     use alluvium_base::KeyspaceId;
 
+    use alluvium_base::SegmentId;
+
     use super::*;
     use proptest::prelude::*;
 
@@ -131,7 +133,7 @@ mod tests {
         let mut edits = vec![Edit::Database { seed: 5 }];
         edits.extend((1..5).map(|next_file| Edit::Counters {
             next_file,
-            next_segment: 1,
+            next_segment: SegmentId(1),
             next_keyspace: KeyspaceId(0),
         }));
         for edit in &edits {

@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::BlobId;
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{BlobId, HashRange, KeyspaceId, SegmentId, TableId};
 
 use super::edit::Edit;
 use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
@@ -17,11 +14,11 @@ use crate::level::{Container, pushed, relevelled, replaced};
 pub(crate) struct DatabaseState {
     pub seed: u64,
     pub next_file: u64,
-    pub next_segment: u64,
+    pub next_segment: SegmentId,
     pub next_keyspace: KeyspaceId,
-    pub log_start: u64,
+    pub log_start: SegmentId,
     /// Ends of segments that recovery found, by segment.
-    pub log_ends: BTreeMap<u64, u64>,
+    pub log_ends: BTreeMap<SegmentId, u64>,
     pub keyspaces: BTreeMap<KeyspaceId, KeyspaceState>,
     /// Blob files with their lengths; `None` for one that is being written.
     pub blobs: BTreeMap<BlobId, Option<u64>>,
@@ -59,7 +56,7 @@ impl DatabaseState {
                 let state = KeyspaceState {
                     name: name.clone(),
                     hasher: *hasher,
-                    log_start: 0,
+                    log_start: SegmentId(0),
                     runs: Vec::new(),
                     levels: KeyspaceState::empty_levels(&plan),
                     plan,

@@ -1,5 +1,7 @@
 //! The edits that make up a state.
 
+use alluvium_base::SegmentId;
+
 use super::edit::Edit;
 use super::keyspace_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
@@ -40,7 +42,7 @@ impl DatabaseState {
             if state.plan != PlanState::first(state.plan.plan.clone(), state.plan.source) {
                 edits.push(Edit::set_plan(keyspace, &state.plan));
             }
-            if state.log_start > 0 {
+            if state.log_start > SegmentId(0) {
                 edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
             }
             for run in &state.runs {

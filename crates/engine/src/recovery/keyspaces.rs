@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{KeyspaceId, TableId};
 
 use super::replay::Replayed;
 use crate::blob::{Blobs, VersionBlobs};

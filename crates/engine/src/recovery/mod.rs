@@ -11,6 +11,8 @@ mod segments;
 
 use std::sync::Arc;
 
+use alluvium_base::SegmentId;
+
 use alluvium_base::checksum::checksum64;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 use alluvium_io::sync::{Mutex, OnceLock, RwLock};
@@ -263,7 +265,13 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
         });
     }
     let seed = checksum64(&random_seed.to_le_bytes(), 0) | 1;
-    Ok(DatabaseState { seed, next_file: 1, next_segment: 1, log_start: 1, ..DatabaseState::default() })
+    Ok(DatabaseState {
+        seed,
+        next_file: 1,
+        next_segment: SegmentId(1),
+        log_start: SegmentId(1),
+        ..DatabaseState::default()
+    })
 }
 
 /// Removes tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that

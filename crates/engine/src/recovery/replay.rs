@@ -10,8 +10,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{Corruption, KeyspaceId, SegmentId};
 use alluvium_io::Storage;
 
 use super::content::{Content, read_content};
@@ -83,7 +82,7 @@ pub(super) fn replay(
             }
             (None, None) => break (Position { segment: id, offset: 0 }, None),
         }
-        id += 1;
+        id = id.next();
     };
     let proven = files.proven(storage, state, end)?;
     if proven > end {
@@ -96,17 +95,17 @@ pub(super) fn replay(
     }
     if let Some((_, content)) = found {
         state.log_ends.insert(id, content.bytes.len() as u64);
-        id += 1;
+        id = id.next();
     }
     // The log has ended: segments with higher numbers contain nothing that was acknowledged as durable. The next
     // segment gets a number above theirs, and the numbers in between are skipped from now on.
     let SegmentFiles(mut unused) = files;
     unused.retain(|&number, _| number >= id);
-    let above = unused.keys().next_back().map_or(0, |last| last + 1);
+    let above = unused.keys().next_back().map_or(SegmentId(0), |last| last.next());
     stale.extend(unused.into_values().map(|segment| segment.file));
     stale.into_iter().for_each(|file| recycler.add(file));
     state.next_segment = state.next_segment.max(id).max(above);
-    for passed in id..state.next_segment {
+    for passed in id.until(state.next_segment) {
         state.log_ends.insert(passed, 0);
     }
     Ok(replayed)

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, SegmentId};
 use alluvium_io::Storage;
 
 use super::content::unsound_blob;
@@ -29,7 +29,7 @@ pub(super) fn replay_damaged(
     let (files, _) = SegmentFiles::find(storage, recycler, state, manifest)?;
     let start = Position { segment: state.log_start, offset: 0 };
     let proven = files.proven(storage, state, start)?;
-    let known = state.log_ends.iter().rev().find(|(_, end)| **end > 0).map_or(0, |(&id, _)| id);
+    let known = state.log_ends.iter().rev().find(|(_, end)| **end > 0).map_or(SegmentId(0), |(&id, _)| id);
     let mut replayed = Replayed::default();
     let mut id = state.log_start;
     loop {
@@ -63,10 +63,15 @@ pub(super) fn replay_damaged(
             }
             None => break,
         }
-        id += 1;
+        id = id.next();
     }
-    state.next_segment =
-        files.0.keys().next_back().map_or(0, |last| last + 1).max(state.next_segment).max(id + 1);
+    state.next_segment = files
+        .0
+        .keys()
+        .next_back()
+        .map_or(SegmentId(0), |last| last.next())
+        .max(state.next_segment)
+        .max(id.next());
     Ok(replayed)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::Corruption;
+use alluvium_base::{Corruption, SegmentId};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use crate::error::{Error, IoContext, Result};
@@ -35,7 +35,7 @@ impl SegmentFile {
 
 /// The segments that the log may consist of, by number.
 #[derive(Debug)]
-pub(super) struct SegmentFiles(pub BTreeMap<u64, SegmentFile>);
+pub(super) struct SegmentFiles(pub BTreeMap<SegmentId, SegmentFile>);
 
 impl SegmentFiles {
     /// Opens all log files. Returns those of segments before the log's start too, old to young; those of no segment go
@@ -65,7 +65,7 @@ impl SegmentFiles {
                 None => headless.push((name, file)),
             }
         }
-        let newest = found.keys().next_back().copied().unwrap_or(0).max(state.next_segment);
+        let newest = found.keys().next_back().copied().unwrap_or_default().max(state.next_segment);
         let identities = Identities { seed: state.seed, manifest, log_start: state.log_start, newest };
         for (name, file) in headless {
             let bytes = read_all(storage, &name)?;
@@ -100,7 +100,7 @@ impl SegmentFiles {
     }
 
     /// The error for segment `id` whose sound header is missing.
-    pub fn headless(&self, id: u64, expected: &str) -> Corruption {
+    pub fn headless(&self, id: SegmentId, expected: &str) -> Corruption {
         let expected = format!("the header of segment {id} of the log, {expected}");
         match self.0.get(&id) {
             Some(segment) => Corruption::new(segment.file.name(), 0, expected, "a damaged one"),

@@ -6,8 +6,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{BlobId, KeyspaceId};
 
 use super::Repair;
 use super::report::ManifestRepair;

@@ -5,10 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyHasher;
-use alluvium_base::KeyspaceId;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId};
 use alluvium_io::OpenMode;
 use alluvium_model::Plan;
 
@@ -41,7 +39,7 @@ struct Found {
 
 /// The log as a repair finds it.
 pub(super) struct LogSurvey {
-    segments: BTreeMap<u64, Found>,
+    segments: BTreeMap<SegmentId, Found>,
     /// The position up to which marks prove that the log was durable.
     proven: Position,
     /// Bytes of unfinished blob files that are known to be durable.
@@ -50,7 +48,7 @@ pub(super) struct LogSurvey {
 
 impl LogSurvey {
     /// The position up to which the segment was durable; `u64::MAX` for all of it, up to the seal.
-    fn required(&self, id: u64, known_end: Option<u64>) -> u64 {
+    fn required(&self, id: SegmentId, known_end: Option<u64>) -> u64 {
         match known_end {
             Some(end) => end,
             None if id < self.proven.segment => u64::MAX,
@@ -132,9 +130,9 @@ impl Repair {
             self.convert(id, segment, required, structure, plan)?;
         }
         let state = &mut structure.state;
-        let above = found.keys().next_back().map_or(0, |last| last + 1);
-        let above = above.max(state.log_ends.keys().next_back().map_or(0, |last| last + 1));
-        state.next_segment = state.next_segment.max(above).max(state.log_start).max(1);
+        let above = found.keys().next_back().map_or(SegmentId(0), |last| last.next());
+        let above = above.max(state.log_ends.keys().next_back().map_or(SegmentId(0), |last| last.next()));
+        state.next_segment = state.next_segment.max(above).max(state.log_start).max(SegmentId(1));
         state.log_start = state.next_segment;
         state.log_ends.clear();
         self.replaced.extend(self.log_files()?);
@@ -147,7 +145,7 @@ impl Repair {
     }
 
     /// All segments that count, including those with damaged headers.
-    fn find_segments(&self, state: &DatabaseState, manifest: u64) -> Result<BTreeMap<u64, Found>> {
+    fn find_segments(&self, state: &DatabaseState, manifest: u64) -> Result<BTreeMap<SegmentId, Found>> {
         let mut found = BTreeMap::new();
         let mut headless = Vec::new();
         for name in self.log_files()? {
@@ -162,7 +160,7 @@ impl Repair {
         }
         found.retain(|id, _| state.log_ends.get(id) != Some(&0));
         let last = [found.keys().next_back(), state.log_ends.keys().next_back()].into_iter().flatten().max();
-        let newest = last.copied().unwrap_or(0).max(state.next_segment);
+        let newest = last.copied().unwrap_or_default().max(state.next_segment);
         let identities = Identities { seed: state.seed, manifest, log_start: state.log_start, newest };
         for name in headless {
             let bytes = read_all(&*self.storage, &name).unwrap_or_default();
@@ -184,19 +182,19 @@ impl Repair {
     /// Reports the segments that should exist and do not. Returns whether there are any.
     fn count_missing(&mut self, survey: &LogSurvey, state: &DatabaseState) -> Result<bool> {
         let found = &survey.segments;
-        let mut expected: BTreeSet<u64> =
+        let mut expected: BTreeSet<SegmentId> =
             state.log_ends.iter().filter(|(_, end)| **end > 0).map(|(&id, _)| id).collect();
         // In an opening a segment after a missing one does not count. That is right for a segment without records,
         // which was created ahead of its use.
         for (&id, segment) in found {
             let bytes = self.read_segment(segment, state.log_ends.get(&id).copied())?;
             if starts_with_record(segment.seed, &bytes) {
-                expected.extend(state.log_start.max(id.saturating_sub(SEGMENTS_MISSING_MAX))..id);
+                expected.extend(state.log_start.max(id.back(SEGMENTS_MISSING_MAX)).until(id));
             }
         }
-        if survey.proven.segment > 0 {
+        if survey.proven.segment > SegmentId(0) {
             let last = survey.proven.segment;
-            expected.extend(state.log_start.max(last.saturating_sub(SEGMENTS_MISSING_MAX))..=last);
+            expected.extend(state.log_start.max(last.back(SEGMENTS_MISSING_MAX)).until(last.next()));
         }
         expected.retain(|id| !found.contains_key(id) && state.log_ends.get(id) != Some(&0));
         for id in &expected {
@@ -261,7 +259,7 @@ impl Repair {
     /// Writes the newest items of a segment as runs, the youngest of their keyspaces.
     fn convert(
         &mut self,
-        id: u64,
+        id: SegmentId,
         segment: &Found,
         required: u64,
         structure: &mut Structure,
@@ -275,8 +273,8 @@ impl Repair {
         let mut newest: Newest<'_> = BTreeMap::new();
         let scan = scan(segment, &bytes, known_end.unwrap_or(0), |keyspace, start| {
             let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
-            let counts = |owner: u64| owner <= id;
-            let owner_start = state.keyspaces.get(&keyspace).map_or(0, |owner| owner.log_start);
+            let counts = |owner: SegmentId| owner <= id;
+            let owner_start = state.keyspaces.get(&keyspace).map_or(SegmentId(0), |owner| owner.log_start);
             if let Some(item) = item
                 && counts(owner_start)
                 && !never_durable.contains(&start)

@@ -29,9 +29,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_base::KeyspaceId;
-use alluvium_base::PrefixFunction;
-use alluvium_base::TableId;
+use alluvium_base::{KeyspaceId, PrefixFunction, TableId};
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 

@@ -9,9 +9,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, KeyspaceId, SegmentId, TableId};
 use alluvium_model::Plan;
 
 use crate::level::{Container, replaced};
@@ -97,8 +95,8 @@ pub(super) fn place_sorted(state: &mut DatabaseState, sections: &[(TableId, &Sec
 
 /// The runs of the youngest level, old to young, without the sections that were merged into the levels below.
 pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(TableId, &Section)]) {
-    let mut segments: BTreeMap<(KeyspaceId, TableId), u64> = BTreeMap::new();
-    let mut runs: BTreeMap<(KeyspaceId, u64, TableId), Vec<&Section>> = BTreeMap::new();
+    let mut segments: BTreeMap<(KeyspaceId, TableId), SegmentId> = BTreeMap::new();
+    let mut runs: BTreeMap<(KeyspaceId, SegmentId, TableId), Vec<&Section>> = BTreeMap::new();
     for (file, section) in sections {
         let newest = section.segments().newest;
         if is_of_level(section) {
@@ -111,13 +109,14 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(TableId, &Secti
         let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
         let shard_bits = sections.iter().map(|section| shard_bits(section)).max().unwrap_or(0);
         let holds_it = |container: &&Container<PlacedTableState>| {
-            let newest = |table: &PlacedTableState| segments.get(&(id, table.file)).copied().unwrap_or(0);
+            let newest =
+                |table: &PlacedTableState| segments.get(&(id, table.file)).copied().unwrap_or_default();
             container.tables.iter().any(|table| newest(table) >= segment)
         };
         let merged = |section: &Section| {
             let holding = keyspace.levels.iter().flatten().filter(holds_it);
             let left = without(section.range(), holding.map(|container| container.range));
-            segment > 0 && left.is_empty()
+            segment > SegmentId(0) && left.is_empty()
         };
         let live: BTreeSet<u32> = sections
             .into_iter()
@@ -182,20 +181,30 @@ mod tests {
             range: HashRange::new(0, 9),
             segments: SegmentSpan { oldest, newest },
         };
-        let young = table(1, TableId(7), 4, 6);
+        let young = table(1, TableId(7), SegmentId(4), SegmentId(6));
         assert!(
-            table(2, TableId(3), 0, 6).supersedes(&young) && !table(2, TableId(9), 0, 3).supersedes(&young)
+            table(2, TableId(3), SegmentId(0), SegmentId(6)).supersedes(&young)
+                && !table(2, TableId(9), SegmentId(0), SegmentId(3)).supersedes(&young)
         );
-        assert!(table(1, TableId(8), 2, 9).supersedes(&young), "made of it, among others");
-        assert!(!table(1, TableId(6), 2, 9).supersedes(&young), "made before it");
-        assert!(!table(1, TableId(8), 7, 9).supersedes(&young), "lies over it");
-        assert!(!table(1, TableId(8), 7, 6).supersedes(&young), "was ingested over it");
+        assert!(
+            table(1, TableId(8), SegmentId(2), SegmentId(9)).supersedes(&young),
+            "made of it, among others"
+        );
+        assert!(!table(1, TableId(6), SegmentId(2), SegmentId(9)).supersedes(&young), "made before it");
+        assert!(!table(1, TableId(8), SegmentId(7), SegmentId(9)).supersedes(&young), "lies over it");
+        assert!(!table(1, TableId(8), SegmentId(7), SegmentId(6)).supersedes(&young), "was ingested over it");
         let later = |found: Found| Found { plan_number: 1, ..found };
         assert!(
-            !later(table(2, TableId(8), 7, 9)).supersedes(&young),
+            !later(table(2, TableId(8), SegmentId(7), SegmentId(9))).supersedes(&young),
             "lies over it, in a deeper level of another plan"
         );
-        assert!(later(table(1, TableId(8), 2, 9)).supersedes(&young), "made of it for another plan");
-        assert!(!young.supersedes(&later(table(1, TableId(8), 2, 5))), "was there before it");
+        assert!(
+            later(table(1, TableId(8), SegmentId(2), SegmentId(9))).supersedes(&young),
+            "made of it for another plan"
+        );
+        assert!(
+            !young.supersedes(&later(table(1, TableId(8), SegmentId(2), SegmentId(5)))),
+            "was there before it"
+        );
     }
 }

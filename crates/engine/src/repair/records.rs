@@ -8,9 +8,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_base::BlobId;
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{BlobId, HashRange, KeyspaceId};
 use alluvium_io::Storage;
 
 use super::Repair;

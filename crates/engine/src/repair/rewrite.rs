@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use alluvium_base::KeyHasher;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{KeyHasher, KeyspaceId, TableId};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_model::{Plan, TableLayout};

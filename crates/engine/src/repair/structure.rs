@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::BlobId;
-use alluvium_base::KeyHasher;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId, TableId};
 use alluvium_model::Plan;
 
 use super::Repair;
@@ -153,7 +150,7 @@ impl Repair {
             self.place_unreadable(&mut state, number)?;
         }
         let newest = sections.iter().map(|(_, section)| section.segments().newest).max().unwrap_or_default();
-        state.log_start = state.log_start.max(newest + 1);
+        state.log_start = state.log_start.max(newest.next());
         state.next_segment = state.next_segment.max(state.log_start);
         state.next_file = state.next_file.max(numbers.last().map_or(1, |last| last.0 + 1));
         // A number is used once, for a table or a blob file.
@@ -204,10 +201,10 @@ fn newer_format_is_meant(bytes: &[u8]) -> bool {
 struct Known {
     seed: u64,
     next_file: u64,
-    next_segment: u64,
+    next_segment: SegmentId,
     next_keyspace: KeyspaceId,
-    log_start: u64,
-    log_ends: BTreeMap<u64, u64>,
+    log_start: SegmentId,
+    log_ends: BTreeMap<SegmentId, u64>,
     created: BTreeMap<KeyspaceId, (String, KeyHasher, PlanState)>,
     /// Plans that keyspaces got later.
     planned: BTreeMap<KeyspaceId, PlanState>,
@@ -217,7 +214,7 @@ struct Known {
     young_directory: Option<u64>,
     young_tables: BTreeSet<TableId>,
     /// Items in older segments do not count.
-    cleared: BTreeMap<KeyspaceId, u64>,
+    cleared: BTreeMap<KeyspaceId, SegmentId>,
 }
 
 impl Known {
@@ -321,7 +318,7 @@ pub(super) fn unnamed(id: KeyspaceId, hasher: KeyHasher, plan: PlanState) -> Key
         name,
         hasher,
         plan,
-        log_start: 0,
+        log_start: SegmentId(0),
         runs: Vec::new(),
         levels,
         blob_references: BTreeMap::new(),

@@ -3,9 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, KeyspaceId, TableId};
 
 use super::Repair;
 use super::rewrite::RunItems;

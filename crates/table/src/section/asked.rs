@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use alluvium_base::TableId;
-
 use alluvium_index::bloom_cluster::RunSet;
 
 use crate::cluster_filter::ColumnPlace;

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
-use alluvium_base::TableId;
+use alluvium_base::{HashRange, TableId};
 use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-use alluvium_base::HashRange;
-use alluvium_base::KeyspaceId;
+use alluvium_base::{HashRange, KeyspaceId};
 
 use super::memory_storage::MemoryStorage;
 use super::{HASHER, NAME, OwnedItem, table, write_hash_section, write_sorted_section};

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyspaceId;
-use alluvium_base::TableId;
-
+use alluvium_base::{KeyspaceId, TableId};
 use alluvium_io::AlignedBuffer;
 
 use super::memory_storage::MemoryStorage;
