@@ -36,18 +36,20 @@ mod cache;
 mod canary;
 mod claim;
 mod error;
+mod evicting;
 mod eviction;
-mod ghost;
 mod hasher;
 mod index;
 mod inline;
 mod item;
 mod limits;
-mod log;
 mod memory;
 mod partition;
+mod partitions;
 mod pipeline;
 mod reentry;
+mod refusing;
+mod region;
 mod store;
 mod stripe;
 mod sync;
@@ -59,11 +61,13 @@ pub use canary::{Canary, break_rule};
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive, SharedWrites};
 pub use cache::{
-    BATCH_LEN, Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, PartitionStats, SetOptions, Stats,
-    Update, Writer,
+    Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update, Writer,
 };
 pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
+pub use evicting::PartitionStats;
 pub use eviction::Eviction;
 pub use item::{ItemView, KEY_BYTES_MAX, Token};
-pub use store::{OutOfSpace, Store, StoreBuilder, StoreStats, StoreWriter};
+pub use pipeline::BATCH_LEN;
+pub use refusing::OutOfSpace;
+pub use store::{Store, StoreBuilder, StoreStats, StoreWriter};
 pub use typed::{Coded, TypedCache, TypedWriter};

@@ -12,6 +12,9 @@
 //! operation, so that as many loads as a core has buffers for are in flight all the time, not only between two stages,
 //! while the work of all stages continues: 1.6 times the rate of a loop over the whole batch for each stage.
 
+/// Longer batches than this are hardly faster.
+pub const BATCH_LEN: usize = 32;
+
 /// Number of operations between two stages of one operation: about the work that a core does during one memory access.
 const AHEAD: usize = 8;
 

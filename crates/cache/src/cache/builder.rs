@@ -1,20 +1,21 @@
 //! The settings of a cache.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use alluvium_base::KeyHasher;
-use alluvium_io::{Clock, SystemClock};
+use alluvium_io::Clock;
 
 use crate::access::{Access, Concurrent, ConcurrentReads, Exclusive};
 use crate::error::BuildError;
+use crate::evicting::{Evicting, Purpose, Shape};
 use crate::eviction::Eviction;
 use crate::hasher::Hasher;
 use crate::inline::{CELL_BYTES_MAX, TINY_BYTES};
 use crate::limits::{self, MEMORY_BYTES_MAX, Numbers, PARTITIONS_MAX};
-use crate::log::POSITION_BITS;
 use crate::memory::PAGE_BYTES;
-use crate::partition::{Common, Partition, Purpose, Shape};
+use crate::partition::{Common, Partition};
+use crate::partitions::Partitions;
+use crate::region::POSITION_BITS;
 
 use super::handle::Cache;
 
@@ -30,9 +31,6 @@ const ITEM_OVERHEAD_BYTES: usize = 24;
 
 const ITEM_BYTES_MAX: usize = crate::item::ITEM_WORDS_MAX * 8;
 
-/// Number of caches made so far.
-static CACHES: AtomicU64 = AtomicU64::new(0);
-
 /// Settings of a cache. Made by [`Cache::builder`].
 ///
 /// Behaviour: [`memory_limit`](Self::memory_limit), [`eviction`](Self::eviction),
@@ -46,7 +44,10 @@ pub struct Builder {
     pub(super) payload_bytes_mean: usize,
     pub(super) payload_bytes_fixed: Option<usize>,
     pub(super) item_bytes_max: usize,
-    pub(crate) common: Common,
+    pub(super) eviction: Eviction,
+    /// Width of positions.
+    position_bits: u32,
+    pub(super) common: Common,
 }
 
 impl Default for Builder {
@@ -57,14 +58,9 @@ impl Default for Builder {
             payload_bytes_mean: 200,
             payload_bytes_fixed: None,
             item_bytes_max: 1 << 20,
-            common: Common {
-                hasher: Hasher::default(),
-                eviction: Eviction::default(),
-                clock: Arc::new(SystemClock::default()),
-                epoch_ms: 0,
-                cache_number: 0,
-                position_bits: POSITION_BITS,
-            },
+            eviction: Eviction::default(),
+            position_bits: POSITION_BITS,
+            common: Common::default(),
         }
     }
 }
@@ -95,7 +91,8 @@ impl Builder {
         // By chance some buckets of the index overflow, so it has room for fewer items than its log.
         let items = (items + items / 160).div_ceil(parts).max(ITEMS_MIN);
         let each = Shape::for_items(items, self.purpose(self.payload_bytes_mean, false));
-        self.memory_limit = parts * (each.bytes() + size_of::<Partition<Concurrent>>() + PAGE_BYTES);
+        self.memory_limit =
+            parts * (each.bytes() + size_of::<Partition<Evicting, Concurrent>>() + PAGE_BYTES);
         self
     }
 
@@ -149,7 +146,7 @@ impl Builder {
 
     /// The policy that chooses which items are evicted. Default [`Eviction::S3Fifo`].
     pub fn eviction(mut self, eviction: Eviction) -> Self {
-        self.common.eviction = eviction;
+        self.eviction = eviction;
         self
     }
 
@@ -170,7 +167,7 @@ impl Builder {
     /// Narrower positions, which repeat after fewer laps of a log: only for tests.
     #[doc(hidden)]
     pub fn position_bits(mut self, bits: u32) -> Self {
-        self.common.position_bits = bits;
+        self.position_bits = bits;
         self
     }
 
@@ -216,20 +213,21 @@ impl Builder {
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_as<A: Access>(mut self) -> Result<Cache<A>, BuildError> {
-        let epoch = self.common.clock.monotonic().as_millis();
-        self.common.epoch_ms = u64::try_from(epoch).unwrap_or(u64::MAX);
-        self.common.cache_number = CACHES.fetch_add(1, Ordering::Relaxed);
+        self.common = self.common.started();
         let shape = self.shape_of::<A>(self.numbers(self.memory_limit))?;
-        let partitions = (0..self.partitions)
-            .map(|_| Partition::new(self.common.clone(), shape))
-            .collect::<Result<A::Parts<_>, _>>()?;
-        Ok(Cache::new(partitions, self))
+        let partition = |_| {
+            let policy = Evicting::new(self.eviction, self.position_bits);
+            Partition::evicting(self.common.clone(), policy, shape)
+        };
+        let all = (0..self.partitions).map(partition).collect::<Result<A::Parts<_>, _>>()?;
+        let hasher = self.common.hasher.clone();
+        Ok(Cache { partitions: Partitions { all, hasher }, settings: self })
     }
 
     /// The purpose of partitions whose items have `payload` bytes of key and value on average, and are mostly stored
     /// inline if `are_inline`.
     pub(super) fn purpose(&self, payload: usize, are_inline: bool) -> Purpose {
-        let has_probation = self.common.eviction.has_probation();
+        let has_probation = self.eviction.has_probation();
         let cell_payload = self.payload_bytes_fixed.unwrap_or(TINY_BYTES);
         let has_cells =
             has_probation && cell_payload <= CELL_BYTES_MAX && (are_inline || payload <= cell_payload);
@@ -262,6 +260,6 @@ impl Builder {
     /// The sizes of a partition of `share` bytes, including the `Partition` itself; `None` if that is too little to be
     /// useful.
     pub(super) fn shape<A: Access>(share: usize, purpose: Purpose) -> Option<Shape> {
-        Shape::within(share.checked_sub(size_of::<Partition<A>>())?, purpose)
+        Shape::within(share.checked_sub(size_of::<Partition<Evicting, A>>())?, purpose)
     }
 }

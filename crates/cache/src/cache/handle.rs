@@ -2,17 +2,15 @@
 
 use std::time::Duration;
 
-use alluvium_base::KeyHash;
-
 use crate::access::{Access, Concurrent, SharedWrites};
 use crate::error::TooLarge;
-use crate::index::{owner_of, partition_of};
-use crate::item::{Glance, ItemView, Metadata, Room, room};
-use crate::partition::{Ahead, Partition};
+use crate::evicting::Evicting;
+use crate::item::{ItemView, Metadata};
+use crate::partition::Partition;
+use crate::partitions::Partitions;
 
 use super::builder::Builder;
 use super::keyed::Keyed;
-use super::scratch::Scratch;
 
 /// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.
 ///
@@ -26,7 +24,7 @@ use super::scratch::Scratch;
 /// bytes, 8 more, 12 of index and, with the default policy, 5 for the memory of evicted keys.
 #[derive(Debug)]
 pub struct Cache<A: Access = Concurrent> {
-    pub(super) partitions: A::Parts<Partition<A>>,
+    pub(super) partitions: Partitions<Evicting, A>,
     pub(super) settings: Builder,
 }
 
@@ -48,37 +46,20 @@ impl Cache {
 }
 
 impl<A: Access> Cache<A> {
-    pub(super) fn new(partitions: A::Parts<Partition<A>>, settings: Builder) -> Self {
-        Self { partitions, settings }
-    }
-
     /// Number of partitions.
     pub fn partitions(&self) -> usize {
-        self.partitions.len()
+        self.partitions.all.len()
     }
 
     /// Number of the partition of `key`. Under [`ConcurrentReads`](crate::ConcurrentReads), the
     /// [`Writer`](crate::Writer) of that partition may write it.
     pub fn partition_of(&self, key: &[u8]) -> usize {
-        partition_of(self.hash(key), self.partitions.len())
+        self.partitions.number_of(self.partitions.hash(key))
     }
 
     /// Which of `count` caches of equal settings, made by [`Builder::build_exclusive_each`], takes `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        owner_of(self.hash(key), count)
-    }
-
-    #[inline(always)]
-    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
-        self.settings.common.hasher.hash(key)
-    }
-
-    #[inline(always)]
-    pub(super) fn partition(&self, hash: KeyHash) -> &Partition<A> {
-        match &*self.partitions {
-            [only] => only,
-            several => &several[partition_of(hash, several.len())],
-        }
+        self.partitions.owner_of(key, count)
     }
 
     /// A copy of the value of `key`.
@@ -90,27 +71,10 @@ impl<A: Access> Cache<A> {
     /// Replaces the contents of `value` by the value of `key`; returns whether there is one. If not, `value` is empty.
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
-        let hash = self.hash(key);
-        let partition = self.partition(hash);
-        let is_hit = match partition.glance(hash, key, Ahead::Nothing, &mut room()) {
-            Glance::Hit(found) => {
-                value.clear();
-                value.extend_from_slice(found);
-                true
-            }
-            Glance::Miss => false,
-            Glance::Unusual => {
-                let found = partition.read(hash, key, 0, |stored, _| {
-                    value.resize(stored.value_len(), 0);
-                    stored.copy_value(value);
-                });
-                found.is_some()
-            }
-        };
+        let is_hit = self.partitions.get_into(key, value).is_some();
         if !is_hit {
             value.clear();
         }
-        partition.reads.count(is_hit, A::READS_BESIDE_WRITES);
         is_hit
     }
 
@@ -124,58 +88,43 @@ impl<A: Access> Cache<A> {
     /// When `take` writes to an [`Exclusive`](crate::Exclusive) cache.
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(ItemView<'_>) -> T) -> Option<T> {
-        let hash = self.hash(key);
-        let partition = self.partition(hash);
-        self.get_hashed(partition, hash, key, Ahead::Nothing, &mut room(), take)
+        self.partitions.get_with(key, |partition, value, metadata| take(partition.view(value, metadata)))
     }
 
-    /// A get of a key whose hash and partition are known.
-    #[inline(always)]
-    pub(super) fn get_hashed<T>(
+    /// Calls `take` for each of `keys`, in order, with its number and its item. As [`get_with`](Self::get_with), at
+    /// several times its rate.
+    ///
+    /// # Panics
+    /// When `take` writes to an [`Exclusive`](crate::Exclusive) cache.
+    #[inline]
+    pub fn get_many_with<K: AsRef<[u8]>>(
         &self,
-        partition: &Partition<A>,
-        hash: KeyHash,
-        key: &[u8],
-        ahead: Ahead,
-        room: &mut Room,
-        take: impl FnOnce(ItemView<'_>) -> T,
-    ) -> Option<T> {
-        let count = |is_hit| partition.reads.count(is_hit, A::READS_BESIDE_WRITES);
-        let take = match partition.lend(hash, key, ahead, take) {
-            Ok(outcome) => {
-                count(outcome.is_some());
-                return outcome;
-            }
-            Err(take) => take,
-        };
-        match partition.glance(hash, key, ahead, room) {
-            Glance::Hit(value) => {
-                count(true);
-                Some(take(ItemView { value, flags: 0, time_to_live: None }))
-            }
-            Glance::Miss => {
-                count(false);
-                None
-            }
-            Glance::Unusual => {
-                let outcome = get_unusual(partition, hash, key, ahead.ways(), take);
-                count(outcome.is_some());
-                outcome
-            }
-        }
+        keys: &[K],
+        mut take: impl FnMut(usize, Option<ItemView<'_>>),
+    ) {
+        self.partitions.get_many_with(keys, |number, item| {
+            take(number, item.map(|(partition, value, metadata)| partition.view(value, metadata)));
+        });
+    }
+
+    /// Copies of the values of `keys`, in their order.
+    pub fn get_many<K: AsRef<[u8]>>(&self, keys: &[K]) -> Vec<Option<Vec<u8>>> {
+        let mut values = Vec::with_capacity(keys.len());
+        self.get_many_with(keys, |_, item| values.push(item.map(|item| item.value.to_vec())));
+        values
     }
 
     /// Whether `key` has an item. Counts as an access of it, but not as a hit or miss.
     pub fn contains(&self, key: &[u8]) -> bool {
-        let hash = self.hash(key);
-        self.partition(hash).read(hash, key, 0, |_, _| ()).is_some()
+        let hash = self.partitions.hash(key);
+        self.partitions.of(hash).read(hash, key, 0, |_, _| ()).is_some()
     }
 
     /// A key with everything that operations on it need.
     #[inline(always)]
     pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
-        let hash = self.hash(key);
-        Keyed { cache: self, partition: self.partition(hash), hash, key }
+        let hash = self.partitions.hash(key);
+        Keyed { cache: self, partition: self.partitions.of(hash), hash, key }
     }
 
     /// The metadata that the options stand for at this time.
@@ -206,6 +155,14 @@ impl<A: SharedWrites> Cache<A> {
         self.keyed(key).set(value, self.metadata(options))
     }
 
+    /// Sets each key to its value, in order; memory accesses overlap.
+    ///
+    /// # Errors
+    /// [`TooLarge`] for the last item that is too large; all others are set.
+    pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), TooLarge> {
+        self.partitions.set_each(items, |hash| Ok(self.partitions.of(hash)))
+    }
+
     /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
         self.keyed(key).remove()
@@ -213,23 +170,6 @@ impl<A: SharedWrites> Cache<A> {
 
     /// Removes all items. The memory stays.
     pub fn clear(&self) {
-        self.partitions.iter().for_each(Partition::clear);
+        self.partitions.all.iter().for_each(Partition::clear);
     }
-}
-
-/// A get for which a glance does not suffice; not counted.
-#[inline(never)]
-fn get_unusual<A: Access, T>(
-    partition: &Partition<A>,
-    hash: KeyHash,
-    key: &[u8],
-    ways: u32,
-    take: impl FnOnce(ItemView<'_>) -> T,
-) -> Option<T> {
-    let mut scratch = Scratch::new();
-    let metadata = partition.read(hash, key, ways, |stored, metadata| {
-        scratch.fill(stored.value_len(), |value| stored.copy_value(value));
-        metadata
-    })?;
-    Some(scratch.lend(|value| take(partition.view(value, metadata))))
 }

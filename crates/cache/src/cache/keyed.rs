@@ -7,8 +7,9 @@ use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::error::TooLarge;
+use crate::evicting::Evicting;
 use crate::item::{ItemView, Metadata, Token};
-use crate::partition::{Change, Partition, Write};
+use crate::partition::{Ahead, Change, Partition, Write};
 
 use super::handle::{Cache, SetOptions};
 use super::update::{IncrementError, Outcome, Update};
@@ -17,7 +18,7 @@ use super::update::{IncrementError, Outcome, Update};
 #[derive(Debug)]
 pub(super) struct Keyed<'a, A: Access> {
     pub cache: &'a Cache<A>,
-    pub partition: &'a Partition<A>,
+    pub partition: &'a Partition<Evicting, A>,
     pub hash: KeyHash,
     pub key: &'a [u8],
 }
@@ -25,7 +26,7 @@ pub(super) struct Keyed<'a, A: Access> {
 impl<A: Access> Keyed<'_, A> {
     #[inline(always)]
     pub fn set(self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
-        self.partition.set(self.hash, self.key, crate::partition::Ahead::Nothing, value, metadata)
+        self.partition.set(self.hash, self.key, Ahead::Nothing, value, metadata)
     }
 
     pub fn remove(self) -> bool {

@@ -24,7 +24,7 @@ impl<A: SharedWrites> Cache<A> {
     /// # Errors
     /// [`BuildError`]; partitions that were already resized stay so.
     pub fn resize(&self, memory_limit: usize) -> Result<(), BuildError> {
-        self.resize_partitions(0..self.partitions.len(), memory_limit)
+        self.resize_partitions(0..self.partitions.all.len(), memory_limit)
     }
 }
 
@@ -40,7 +40,7 @@ impl<A: Access> Cache<A> {
             self.settings.purpose(self.settings.payload_bytes_mean, false)
         } else {
             let cell_payload =
-                self.partitions.first().map_or(0, |part| part.current_body().shape.cell_payload);
+                self.partitions.all.first().map_or(0, |part| part.body.get().tables.cell_payload);
             let (inline_bytes, logged) = (
                 total.inline_items * cell_payload as u64,
                 total.log_bytes_used.saturating_sub(8 * (total.items - total.inline_items)),
@@ -51,7 +51,7 @@ impl<A: Access> Cache<A> {
         // Items that are larger than before also move, as far as they fit.
         let numbers = Numbers { payload: 0, ..self.settings.numbers(memory_limit) };
         let shape = numbers.share_out(|share| Builder::shape::<A>(share, purpose))?;
-        for partition in &self.partitions[range] {
+        for partition in &self.partitions.all[range] {
             partition.resize(shape)?;
         }
         Ok(())

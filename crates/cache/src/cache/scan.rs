@@ -42,13 +42,15 @@ impl<A: Access> Cache<A> {
     ) -> Option<Cursor> {
         let Cursor { mut partition, mut hash } = cursor;
         for _ in 0..buckets.max(1) {
-            let part = self.partitions.get(partition)?;
-            (partition, hash) = match part.visit_from(hash, &mut visit) {
+            let part = self.partitions.all.get(partition)?;
+            (partition, hash) = match part
+                .visit_from(hash, &mut |key, value, metadata| visit(key, part.view(value, metadata)))
+            {
                 Some(next) => (partition, next),
                 None => (partition + 1, 0),
             };
         }
-        (partition < self.partitions.len()).then_some(Cursor { partition, hash })
+        (partition < self.partitions.all.len()).then_some(Cursor { partition, hash })
     }
 
     /// Copies of all items, fetched bucket by bucket while iterating.

@@ -1,13 +1,12 @@
 //! The right to write partitions of a cache that any thread reads.
 
 use std::ops::{Deref, Range, RangeBounds};
-use std::sync::Arc;
 use std::time::Duration;
 
-use crate::access::{ConcurrentReads, Owner};
-use crate::claim::{self, Claimed};
+use crate::access::ConcurrentReads;
+use crate::claim::Claim;
 use crate::error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
-use crate::index::partition_of;
+use crate::evicting::Evicting;
 use crate::item::{ItemView, Metadata, Token};
 use crate::partition::Partition;
 
@@ -71,13 +70,7 @@ use super::update::{IncrementError, Outcome, Update};
 #[derive(Debug)]
 pub struct Writer {
     cache: Cache<ConcurrentReads>,
-    range: Range<usize>,
-}
-
-impl Claimed for Partition<ConcurrentReads> {
-    fn owner(&self) -> &Owner {
-        self.gate()
-    }
+    claim: Claim<Evicting>,
 }
 
 impl Cache<ConcurrentReads> {
@@ -87,9 +80,11 @@ impl Cache<ConcurrentReads> {
     /// # Errors
     /// [`ClaimError`]: one of the partitions has a writer, or the range names none.
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<Writer, ClaimError> {
-        let range = claim::claim(&self.partitions, partitions)?;
-        let cache = Self::new(Arc::clone(&self.partitions), self.settings.clone());
-        Ok(Writer { cache, range })
+        let claim = Claim::new(&self.partitions.all, partitions)?;
+        Ok(Writer {
+            cache: Self { partitions: self.partitions.clone(), settings: self.settings.clone() },
+            claim,
+        })
     }
 }
 
@@ -101,43 +96,16 @@ impl Deref for Writer {
     }
 }
 
-impl Drop for Writer {
-    fn drop(&mut self) {
-        claim::release(&self.cache.partitions, self.range.clone());
-    }
-}
-
 impl Writer {
     /// Numbers of the partitions that this writer writes.
     pub fn range(&self) -> Range<usize> {
-        self.range.clone()
-    }
-
-    /// The partition of `hash`, if it belongs to this writer.
-    #[inline(always)]
-    pub(super) fn own(
-        &self,
-        hash: alluvium_base::KeyHash,
-    ) -> Result<&Partition<ConcurrentReads>, OtherPartition> {
-        match &*self.cache.partitions {
-            // The range is never empty.
-            [only] => Ok(only),
-            several => {
-                let partition = partition_of(hash, several.len());
-                let own = self.range.contains(&partition).then(|| several.get(partition)).flatten();
-                own.ok_or(OtherPartition { partition })
-            }
-        }
+        self.claim.range()
     }
 
     #[inline(always)]
     fn keyed<'a>(&'a self, key: &'a [u8]) -> Result<Keyed<'a, ConcurrentReads>, OtherPartition> {
-        let hash = self.cache.hash(key);
-        Ok(Keyed { cache: &self.cache, partition: self.own(hash)?, hash, key })
-    }
-
-    fn partitions(&self) -> &[Partition<ConcurrentReads>] {
-        &self.cache.partitions[self.range.clone()]
+        let hash = self.cache.partitions.hash(key);
+        Ok(Keyed { cache: &self.cache, partition: self.claim.own(hash)?, hash, key })
     }
 
     /// Gives `key` a value that stays as long as there is room for it.
@@ -173,7 +141,7 @@ impl Writer {
         &mut self,
         items: &[(K, V)],
     ) -> Result<(), WriteError<TooLarge>> {
-        self.cache.set_each(items, |hash| self.own(hash).map_err(WriteError::OtherPartition))
+        self.cache.partitions.set_each(items, |hash| self.claim.own(hash).map_err(WriteError::OtherPartition))
     }
 
     /// Removes the item of `key`; returns whether there was one.
@@ -186,12 +154,12 @@ impl Writer {
 
     /// Removes all items of the writer's partitions. The memory stays.
     pub fn clear(&mut self) {
-        self.partitions().iter().for_each(Partition::clear);
+        self.claim.partitions().iter().for_each(Partition::clear);
     }
 
     /// As [`Cache::sweep`], for the writer's partitions.
     pub fn sweep(&mut self) {
-        self.partitions().iter().for_each(|partition| partition.sweep(usize::MAX));
+        self.claim.partitions().iter().for_each(|partition| partition.sweep(usize::MAX));
     }
 
     /// As [`Cache::resize`], for the writer's partitions: each gets its share of a limit for all partitions.
@@ -199,7 +167,7 @@ impl Writer {
     /// # Errors
     /// [`BuildError`]; partitions that were already resized stay so.
     pub fn resize(&mut self, memory_limit: usize) -> Result<(), BuildError> {
-        self.cache.resize_partitions(self.range.clone(), memory_limit)
+        self.cache.resize_partitions(self.claim.range(), memory_limit)
     }
 
     /// As [`Cache::update`].

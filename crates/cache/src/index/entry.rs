@@ -1,6 +1,6 @@
 //! One entry of a bucket.
 
-use crate::log::{POSITION_BITS, Position};
+use crate::region::{POSITION_BITS, Position};
 
 /// Tag, log and position in 64 bits; 0 means no entry, since a tag is never 0.
 ///

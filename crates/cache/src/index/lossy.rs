@@ -1,14 +1,12 @@
-//! Buckets by hash, which drop an entry rather than grow.
+//! Buckets by hash, which forget an entry rather than grow: every chain is one bucket.
 
 use std::io;
-
-use alluvium_base::KeyHash;
-use alluvium_index::prefetch_element;
 
 use crate::memory::Array;
 
 use super::bucket::Bucket;
-use super::place::Place;
+use super::entry::Entry;
+use super::traits::{Index, Slot};
 
 /// A set-associative index: a key's entry can only be in the key's bucket.
 #[derive(Debug)]
@@ -16,42 +14,63 @@ pub(crate) struct LossyIndex {
     buckets: Array<Bucket>,
 }
 
-impl LossyIndex {
-    /// An empty index of `buckets` buckets.
-    ///
-    /// # Errors
-    /// The system's error if it refuses the memory.
-    pub fn new(buckets: usize) -> io::Result<Self> {
-        Ok(Self { buckets: Array::new(buckets)? })
+impl Index for LossyIndex {
+    fn new(len: usize) -> io::Result<Self> {
+        Ok(Self { buckets: Array::new(len)? })
     }
 
-    /// All buckets.
+    fn mapped_bytes(len: usize) -> usize {
+        Array::<Bucket>::mapped_bytes(len)
+    }
+
     #[inline(always)]
-    pub fn buckets(&self) -> &[Bucket] {
+    fn len(&self) -> usize {
+        self.buckets.len()
+    }
+
+    #[inline(always)]
+    fn buckets(&self) -> &[Bucket] {
         &self.buckets
     }
 
-    /// The place of a key's entry.
     #[inline(always)]
-    pub fn place(&self, hash: KeyHash) -> Place {
-        Place::of(hash, self.buckets.len())
+    fn next(&self, _bucket: &Bucket) -> Option<usize> {
+        None
+    }
+
+    fn is_full_at(&self, chain: usize) -> bool {
+        self.vacancy(chain).is_none()
     }
 
     #[inline(always)]
-    pub fn bucket(&self, place: Place) -> &Bucket {
-        &self.buckets[place.bucket]
+    fn vacancy(&self, chain: usize) -> Option<Slot> {
+        let way = self.buckets[chain].empty_way()?;
+        Some(Slot { bucket: chain, way })
     }
 
-    /// Starts loading both lines of a bucket.
     #[inline(always)]
-    pub fn prefetch(&self, place: Place) {
-        let bucket = &self.buckets[place.bucket];
-        prefetch_element(std::slice::from_ref(bucket), 0);
-        bucket.prefetch_second_line();
+    fn put(&self, _chain: usize, slot: Slot, entry: Entry, count: u32) {
+        let bucket = &self.buckets[slot.bucket];
+        bucket.set_entry(slot.way, entry);
+        bucket.counts().set(slot.way, count);
     }
 
-    /// Returns the memory to the system; all entries are gone.
-    pub fn release(&self) {
+    #[inline(always)]
+    fn remove(&self, chain: usize, slot: Slot) {
+        self.put(chain, slot, Entry::EMPTY, 0);
+    }
+
+    #[inline(always)]
+    fn count(&self, slot: Slot) -> u32 {
+        self.buckets[slot.bucket].counts().get(slot.way)
+    }
+
+    #[inline(always)]
+    fn count_access(bucket: &Bucket, way: usize, max: u32) {
+        bucket.counts().count(way, max);
+    }
+
+    fn release(&self) {
         self.buckets.release();
     }
 }

@@ -8,6 +8,7 @@
 
 use std::io;
 
+use crate::item::Value;
 use crate::memory::{PAGE_BYTES, Pages, Ring, UNIT_BYTES};
 
 use super::bucket::CELLS;
@@ -159,34 +160,18 @@ impl<'a> Cell<'a> {
         self.ring.copy_out(self.start, out);
     }
 
-    /// Bytes of the value.
+    /// The value.
     #[inline(always)]
-    pub fn value_len(&self) -> usize {
-        self.value_len
-    }
-
-    /// Copies the value.
-    ///
-    /// # Panics
-    /// If `out` extends beyond the memory, counted from the start of the value.
-    #[inline(always)]
-    pub fn copy_value(&self, out: &mut [u8]) {
-        self.ring.copy_out(self.start + self.key_len, out);
-    }
-
-    /// Memory of the value, and the value's offset in it.
-    #[inline(always)]
-    pub fn value_place(&self) -> (&'a Ring, usize) {
-        (self.ring, self.start + self.key_len)
+    pub fn value(&self) -> Value<'a> {
+        Value { ring: self.ring, start: self.start + self.key_len, len: self.value_len }
     }
 
     /// Key and value; `None` if the contents are not an item.
     pub fn parts(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         self.is_sound.then(|| {
-            let (mut key, mut value) = (vec![0; self.key_len], vec![0; self.value_len]);
-            self.ring.copy_out(self.start, &mut key);
-            self.copy_value(&mut value);
-            (key, value)
+            let mut key = vec![0; self.key_len];
+            self.copy_key(&mut key);
+            (key, self.value().to_vec())
         })
     }
 }

@@ -51,7 +51,8 @@ impl Header {
     pub fn with_value_len(self, value_len: usize) -> Option<Self> {
         let room = self.words() * UNIT_BYTES - self.value_start();
         let slack = room.checked_sub(value_len).filter(|&slack| slack <= SLACK_BYTES_MAX)?;
-        Some(Self(self.0 & ((1 << SLACK_SHIFT) - 1) | (slack as u64) << SLACK_SHIFT))
+        // The highest bit belongs to the region.
+        Some(Self(self.0 & !((SLACK_BYTES_MAX as u64) << SLACK_SHIFT) | (slack as u64) << SLACK_SHIFT))
     }
 
     /// Whether the header can account for [two more words](Self::grown_to).

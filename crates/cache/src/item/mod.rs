@@ -12,14 +12,18 @@
 //! follows from it and the slack, so an update in place changes the slack. The hash is computed from the key when an
 //! item is evicted, which trades 4 ns for 8 bytes. Only items that expire spend 8 bytes on an expiry.
 
-mod bytes;
-mod glance;
+mod fast;
 mod header;
+mod scratch;
+mod site;
+mod stored;
 mod view;
 
-pub(crate) use bytes::{header_of, plain_header_of, write_item};
-pub(crate) use glance::{Glance, Room, room};
+pub(crate) use fast::{Fast, Room, Target, room};
 pub use header::KEY_BYTES_MAX;
 pub(crate) use header::{Header, ITEM_WORDS_MAX};
+pub(crate) use scratch::Scratch;
+pub(crate) use site::Site;
+pub(crate) use stored::{Stored, Value};
 pub(crate) use view::Metadata;
 pub use view::{ItemView, Token};

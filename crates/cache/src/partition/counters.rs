@@ -15,8 +15,8 @@ pub(crate) struct Counters {
     pub evicted: AtomicU64,
     pub evicted_by_index: AtomicU64,
     pub expired: AtomicU64,
-    pub reinserted: AtomicU64,
-    pub too_large: AtomicU64,
+    pub moved: AtomicU64,
+    pub refused: AtomicU64,
     /// Items that are stored inline.
     pub inline: AtomicU64,
 }

@@ -1,57 +1,56 @@
-//! Lends values out of the log without a copy: the unsafe leaf of this module.
+//! Lends values out without a copy: the unsafe leaf of this module.
 
 use alluvium_base::KeyHash;
 
 use crate::access::{Access, Gate};
-use crate::item::{ItemView, Metadata};
-use crate::memory::UNIT_BYTES;
+use crate::index::Index;
+use crate::item::{Fast, Metadata, Site, Stored};
+use crate::region::Region;
 
 use super::Partition;
-use super::inline::{Ahead, Look};
-use super::read::Stored;
+use super::cells::Ahead;
+use super::policy::Policy;
 
-impl<A: Access> Partition<A> {
-    /// In modes in which no thread writes beside readers, calls `take` with the item of `key` in the log's own memory.
-    /// `Err(take)` if another thread might write, or if the log's bytes are not contiguous.
+impl<P: Policy, A: Access> Partition<P, A> {
+    /// In modes in which no thread writes beside readers, calls `take` with the item of `key` in the region's own
+    /// memory. `Err(take)` if another thread might write, or if the bytes are not contiguous.
     #[inline(always)]
-    pub fn lend<T, F: FnOnce(ItemView<'_>) -> T>(
+    pub(super) fn lend<T, F: FnOnce(&[u8], Metadata) -> T>(
         &self,
         hash: KeyHash,
         key: &[u8],
         ahead: Ahead,
         take: F,
     ) -> Result<Option<T>, F> {
-        if !A::Gate::LENDS {
+        if !A::Gate::LENDS || !P::LENDS {
             return Err(take);
         }
         let body = self.body.get();
-        let look = match self.glance_inline(body, hash, key, ahead) {
-            Look::Unusual => self.look_inline(body, hash, key),
+        let look = match self.see_inline(body, hash, key, ahead) {
+            Fast::Retry => self.look_inline(body, hash, key),
             usual => usual,
         };
-        if let Look::Item(seen) = look {
-            let cell = seen.item.cell;
-            let (ring, start) = cell.value_place();
+        if let Fast::Hit(seen) = look {
+            let value = seen.item.cell.value();
             let _loan = self.gate.lend();
             // SAFETY: as below.
-            let Some(value) = (unsafe { ring.bytes(start, cell.value_len()) }) else { return Err(take) };
+            let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else { return Err(take) };
             self.confirm_inline(body, &seen);
-            return Ok(Some(take(self.view(value, Metadata::default()))));
+            return Ok(Some(take(value, Metadata::default())));
         }
         let place = body.index.place(hash);
-        let found = body.find_beginning_with(place, ahead.ways(), key);
-        let Some(found) = found else { return Ok(None) };
-        if self.is_expired(found.stored().metadata()) {
+        let Some(found) = body.find_beginning_with(place, ahead.ways(), key) else { return Ok(None) };
+        if self.is_expired(found.stored.metadata()) {
             return Ok(None);
         }
-        let entry = self.on_hit(&found, hash);
-        let log = body.log(entry);
-        let stored = Stored { log, unit: log.layout().unit(entry.position()), header: found.header };
-        let start = stored.unit * UNIT_BYTES + found.header.value_start();
+        let entry = P::on_hit(self, body, &found, hash);
+        let Site { ring, unit, .. } = body.region.site(entry);
+        let stored = Stored { ring, unit, header: found.stored.header };
+        let value = stored.value();
         let _loan = self.gate.lend();
         // SAFETY: only writers store to words of a ring, and every writer passes the gate first, which panics while the
         // loan lives. The gate's cell ties the partition to one thread, so no write is in progress either.
-        let Some(value) = (unsafe { log.ring().bytes(start, stored.value_len()) }) else { return Err(take) };
-        Ok(Some(take(self.view(value, stored.metadata()))))
+        let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else { return Err(take) };
+        Ok(Some(take(value, stored.metadata())))
     }
 }

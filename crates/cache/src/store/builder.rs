@@ -8,10 +8,11 @@ use crate::hasher::Hasher;
 use crate::item::ITEM_WORDS_MAX;
 use crate::limits::{self, Numbers, PARTITIONS_MAX};
 use crate::memory::UNIT_BYTES;
+use crate::partition::{Common, Partition};
+use crate::partitions::Partitions;
+use crate::refusing::{Sizes, bytes_for};
 
 use super::handle::Store;
-use super::partition::{Partition, Plan};
-use super::sizes::{Sizes, bytes_for};
 
 /// Maximum bytes that positions within a partition can address.
 const PARTITION_BYTES_MAX: usize = 32 << 30;
@@ -25,7 +26,7 @@ pub struct StoreBuilder {
     pub(super) memory_limit: usize,
     pub(super) partitions: usize,
     pub(super) payload_bytes_mean: usize,
-    pub(super) hasher: Hasher,
+    common: Common,
     pub(super) keeps_places: bool,
 }
 
@@ -35,7 +36,7 @@ impl Default for StoreBuilder {
             memory_limit: 64 << 20,
             partitions: 1,
             payload_bytes_mean: 200,
-            hasher: Hasher::default(),
+            common: Common::default(),
             keeps_places: false,
         }
     }
@@ -64,7 +65,7 @@ impl StoreBuilder {
 
     /// The hash function for keys; see [`Cache`'s](crate::Builder::hasher).
     pub fn hasher(mut self, hasher: KeyHasher) -> Self {
-        self.hasher = Hasher::Given(hasher);
+        self.common.hasher = Hasher::Given(hasher);
         self
     }
 
@@ -115,10 +116,10 @@ impl StoreBuilder {
     /// [`BuildError`].
     pub fn build_as<A: Access>(self) -> Result<Store<A>, BuildError> {
         let sizes = self.numbers(1).share_out(|share| self.sizes::<A>(share))?;
-        let plan = Plan { sizes, hasher: self.hasher.clone(), keeps_places: self.keeps_places };
-        let partitions =
-            (0..self.partitions).map(|_| Partition::new(plan.clone())).collect::<Result<A::Parts<_>, _>>()?;
-        Ok(Store { partitions, settings: self })
+        let common = self.common.clone().started();
+        let partition = |_| Partition::refusing(common.clone(), sizes, self.keeps_places);
+        let all = (0..self.partitions).map(partition).collect::<Result<A::Parts<_>, _>>()?;
+        Ok(Store { partitions: Partitions { all, hasher: common.hasher }, settings: self })
     }
 
     /// `count` stores that share the memory limit and the hash function, and each take the keys that

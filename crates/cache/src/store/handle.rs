@@ -1,38 +1,16 @@
 //! The public interface of store mode.
 
-use std::fmt;
-
-use alluvium_base::KeyHash;
-
 use crate::access::{Access, Concurrent, SharedWrites};
-use crate::cache::Scratch;
-use crate::index::{owner_of, partition_of};
-use crate::item::{Glance, Room, room};
-use crate::pipeline;
+use crate::index::Entry;
+use crate::item::{Metadata, Target};
+use crate::memory::UNIT_BYTES;
+use crate::partition::Ahead;
+use crate::partitions::Partitions;
+use crate::refusing::{OutOfSpace, Refusing};
+use crate::region::{Position, Region};
+use crate::sync::Ordering;
 
 use super::builder::StoreBuilder;
-use super::partition::Partition;
-
-/// Why a store refuses an item. Nothing was changed; removing items helps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOfSpace {
-    /// No free block is large enough for the item, or the item exceeds the maximum size.
-    Item,
-    /// The key's chain in the index is full and there are no spare buckets: there are more items than the mean size
-    /// given to the builder allowed for.
-    Index,
-}
-
-impl fmt::Display for OutOfSpace {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Item => write!(out, "the store has no free space large enough for the item"),
-            Self::Index => write!(out, "the store's index has no room for another item"),
-        }
-    }
-}
-
-impl std::error::Error for OutOfSpace {}
 
 /// Statistics of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +39,7 @@ pub struct StoreStats {
 /// the items, whose bucket overflowed. Access modes are those of a cache.
 #[derive(Debug)]
 pub struct Store<A: Access = Concurrent> {
-    pub(super) partitions: A::Parts<Partition<A>>,
+    pub(super) partitions: Partitions<Refusing, A>,
     pub(super) settings: StoreBuilder,
 }
 
@@ -73,16 +51,6 @@ impl Store {
 }
 
 impl<A: Access> Store<A> {
-    #[inline(always)]
-    pub(super) fn hash(&self, key: &[u8]) -> KeyHash {
-        self.settings.hasher.hash(key)
-    }
-
-    #[inline(always)]
-    fn partition(&self, hash: KeyHash) -> &Partition<A> {
-        &self.partitions[partition_of(hash, self.partitions.len())]
-    }
-
     /// Maximum bytes that the store may use.
     pub fn memory_limit(&self) -> usize {
         self.settings.memory_limit
@@ -91,12 +59,12 @@ impl<A: Access> Store<A> {
     /// Number of the partition of `key`. Under [`ConcurrentReads`](crate::ConcurrentReads), the
     /// [`StoreWriter`](crate::StoreWriter) of that partition may write it.
     pub fn partition_of(&self, key: &[u8]) -> usize {
-        partition_of(self.hash(key), self.partitions.len())
+        self.partitions.number_of(self.partitions.hash(key))
     }
 
     /// Which of `count` stores of equal settings, made by [`StoreBuilder::build_exclusive_each`], takes `key`.
     pub fn owner_of(&self, key: &[u8], count: usize) -> usize {
-        owner_of(self.hash(key), count)
+        self.partitions.owner_of(key, count)
     }
 
     /// A copy of the value of `key`.
@@ -109,16 +77,14 @@ impl<A: Access> Store<A> {
     /// `value` are unspecified.
     #[inline]
     pub fn get_into(&self, key: &[u8], value: &mut Vec<u8>) -> bool {
-        let hash = self.hash(key);
-        self.partition(hash).get_into(hash, key, value).is_some()
+        self.partitions.get_into(key, value).is_some()
     }
 
     /// Calls `take` with a copy of the value of `key`, if there is one, and returns its result. Allocates nothing for
     /// values of up to 2 KiB.
     #[inline]
     pub fn get_with<T>(&self, key: &[u8], take: impl FnOnce(&[u8]) -> T) -> Option<T> {
-        let hash = self.hash(key);
-        get_hashed(self.partition(hash), hash, key, &mut room(), take)
+        self.partitions.get_with(key, |_, value, _| take(value))
     }
 
     /// Like [`get_into`](Self::get_into), but returns the item's position: a number below 2⁴⁸ for
@@ -129,10 +95,12 @@ impl<A: Access> Store<A> {
     #[inline]
     pub fn get_located_into(&self, key: &[u8], value: &mut Vec<u8>) -> Option<u64> {
         assert!(self.settings.keeps_places, "places were asked of a store that moves items");
-        let hash = self.hash(key);
-        let number = partition_of(hash, self.partitions.len());
-        let unit = self.partitions[number].get_into(hash, key, value)?;
-        Some((number as u64) << u32::BITS | u64::from(unit))
+        let hash = self.partitions.hash(key);
+        let number = self.partitions.number_of(hash);
+        let value_start = self.partitions.all[number].get_into(hash, key, value)?;
+        // A header before the key.
+        let unit = (value_start - key.len()) / UNIT_BYTES - 1;
+        Some((number as u64) << u32::BITS | unit as u64)
     }
 
     /// Replaces the contents of `value` by the value of `key` if its item is at `place`, without consulting the index;
@@ -143,88 +111,42 @@ impl<A: Access> Store<A> {
     /// present.
     #[inline]
     pub fn get_at_into(&self, place: u64, key: &[u8], value: &mut Vec<u8>) -> bool {
-        let partition = self.partitions.get((place >> u32::BITS) as usize);
-        partition.is_some_and(|partition| partition.get_at_into(place as u32, key, value))
+        let Some(partition) = self.partitions.all.get((place >> u32::BITS) as usize) else { return false };
+        let entry = Entry::new(1, 0, Position(u64::from(place as u32)));
+        // Loads nothing out of bounds, whatever the position is.
+        let stored = partition.body.get().region.site(entry).plain_item_of(key);
+        stored.and_then(|stored| value.copy(stored.plain_value(key.len())?)).is_some()
     }
 
     /// Calls `take` for each of `keys`, in order, with its number and its value; memory accesses overlap as in
     /// [`Cache::get_many_with`](crate::Cache::get_many_with).
     pub fn get_many_with<K: AsRef<[u8]>>(&self, keys: &[K], mut take: impl FnMut(usize, Option<&[u8]>)) {
-        let mut room = room();
-        let key = |number: usize| keys[number].as_ref();
-        self.in_stages(keys.len(), key, |number, hash| {
-            let outcome = get_hashed(self.partition(hash), hash, key(number), &mut room, |value| {
-                take(number, Some(value))
-            });
-            if outcome.is_none() {
-                take(number, None);
-            }
-        });
-    }
-
-    /// Takes `count` operations on keys through the stages; `last` does the rest once their memory is in the cache.
-    #[inline(always)]
-    fn in_stages<'k>(
-        &self,
-        count: usize,
-        key: impl Fn(usize) -> &'k [u8],
-        mut last: impl FnMut(usize, KeyHash),
-    ) {
-        let payload = self.settings.payload_bytes_mean;
-        pipeline::run(
-            count,
-            |number| {
-                let hash = self.hash(key(number));
-                self.partition(hash).prefetch(hash);
-                hash
-            },
-            |hash: &mut KeyHash| self.partition(*hash).prefetch_items(*hash, payload),
-            |_| {},
-            &mut last,
-        );
-    }
-
-    /// Gives each key its value, in order; `own` returns the partition of a hash if the caller may write it.
-    ///
-    /// # Errors
-    /// The error of the last item that was refused; all others are set.
-    #[inline(always)]
-    pub(super) fn set_each<'p, K: AsRef<[u8]>, V: AsRef<[u8]>, E: From<OutOfSpace>>(
-        &'p self,
-        items: &[(K, V)],
-        own: impl Fn(KeyHash) -> Result<&'p Partition<A>, E>,
-    ) -> Result<(), E> {
-        let mut outcome = Ok(());
-        let key = |number: usize| {
-            let (key, _) = &items[number];
-            key.as_ref()
-        };
-        self.in_stages(items.len(), key, |number, hash| {
-            let set = own(hash).and_then(|partition| {
-                partition.set(hash, key(number), items[number].1.as_ref()).map_err(E::from)
-            });
-            if set.is_err() {
-                outcome = set;
-            }
-        });
-        outcome
+        self.partitions.get_many_with(keys, |number, item| take(number, item.map(|(_, value, _)| value)));
     }
 
     /// Calls `visit` with copies of key and value of every item, in no particular order. An item that is present
     /// throughout is visited once; one that is added or removed meanwhile may be visited.
     pub fn for_each(&self, mut visit: impl FnMut(&[u8], &[u8])) {
-        self.partitions.iter().for_each(|partition| partition.visit(&mut visit));
+        for partition in &*self.partitions.all {
+            let mut from = Some(0);
+            while let Some(first) = from {
+                from = partition.visit_from(first, &mut |key, value, _| visit(key, value));
+            }
+        }
     }
 
     /// Statistics, summed over all partitions.
     pub fn stats(&self) -> StoreStats {
-        self.partitions.iter().map(Partition::stats).fold(StoreStats::default(), |sum, part| StoreStats {
-            items: sum.items + part.items,
-            refused: sum.refused + part.refused,
-            space_bytes: sum.space_bytes + part.space_bytes,
-            space_bytes_used: sum.space_bytes_used + part.space_bytes_used,
-            moved: sum.moved + part.moved,
-            spare_buckets_used: sum.spare_buckets_used + part.spare_buckets_used,
+        self.partitions.all.iter().fold(StoreStats::default(), |sum, partition| {
+            let (body, counters) = (partition.body.get(), &partition.counters);
+            StoreStats {
+                items: sum.items + counters.items(),
+                refused: sum.refused + counters.refused.load(Ordering::Relaxed),
+                space_bytes: sum.space_bytes + u64::from(body.region.words()) * UNIT_BYTES as u64,
+                space_bytes_used: sum.space_bytes_used + body.region.used_words() * UNIT_BYTES as u64,
+                moved: sum.moved + counters.moved.load(Ordering::Relaxed),
+                spare_buckets_used: sum.spare_buckets_used + u64::from(body.index.spares_used()),
+            }
         })
     }
 }
@@ -235,8 +157,8 @@ impl<A: SharedWrites> Store<A> {
     /// # Errors
     /// [`OutOfSpace`]; the key keeps its former item.
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), OutOfSpace> {
-        let hash = self.hash(key);
-        self.partition(hash).set(hash, key, value)
+        let hash = self.partitions.hash(key);
+        self.partitions.of(hash).set(hash, key, Ahead::Nothing, value, Metadata::default())
     }
 
     /// Gives each key its value, in order; memory accesses overlap.
@@ -244,39 +166,12 @@ impl<A: SharedWrites> Store<A> {
     /// # Errors
     /// [`OutOfSpace`] for the last item that was refused; all others are set.
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, items: &[(K, V)]) -> Result<(), OutOfSpace> {
-        self.set_each(items, |hash| Ok(self.partition(hash)))
+        self.partitions.set_each(items, |hash| Ok(self.partitions.of(hash)))
     }
 
     /// Removes the item of `key`; returns whether there was one.
     pub fn remove(&self, key: &[u8]) -> bool {
-        let hash = self.hash(key);
-        self.partition(hash).remove(hash, key)
+        let hash = self.partitions.hash(key);
+        self.partitions.of(hash).remove(hash, key)
     }
-}
-
-#[inline(always)]
-fn get_hashed<A: Access, T>(
-    partition: &Partition<A>,
-    hash: KeyHash,
-    key: &[u8],
-    room: &mut Room,
-    take: impl FnOnce(&[u8]) -> T,
-) -> Option<T> {
-    match partition.glance(hash, key, room) {
-        Glance::Hit(value) => Some(take(value)),
-        Glance::Miss => None,
-        Glance::Unusual => get_unusual(partition, hash, key, take),
-    }
-}
-
-/// A get for which a glance does not suffice.
-#[inline(never)]
-fn get_unusual<A: Access, T>(
-    partition: &Partition<A>,
-    hash: KeyHash,
-    key: &[u8],
-    take: impl FnOnce(&[u8]) -> T,
-) -> Option<T> {
-    let mut scratch = Scratch::new();
-    partition.get_scratch(hash, key, &mut scratch).then(|| scratch.lend(take))
 }

@@ -1,17 +1,15 @@
 //! The right to write partitions of a store that any thread reads.
 
 use std::ops::{Deref, Range, RangeBounds};
-use std::sync::Arc;
 
-use alluvium_base::KeyHash;
-
-use crate::access::{ConcurrentReads, Owner};
-use crate::claim::{self, Claimed};
+use crate::access::ConcurrentReads;
+use crate::claim::Claim;
 use crate::error::{ClaimError, OtherPartition, WriteError};
-use crate::index::partition_of;
+use crate::item::Metadata;
+use crate::partition::Ahead;
+use crate::refusing::{OutOfSpace, Refusing};
 
-use super::handle::{OutOfSpace, Store};
-use super::partition::Partition;
+use super::handle::Store;
 
 /// The only writer of some partitions of a [`ConcurrentReads`] store, as a [`Writer`](crate::Writer) is for a cache. It
 /// reads like the store.
@@ -47,13 +45,7 @@ use super::partition::Partition;
 #[derive(Debug)]
 pub struct StoreWriter {
     store: Store<ConcurrentReads>,
-    range: Range<usize>,
-}
-
-impl Claimed for Partition<ConcurrentReads> {
-    fn owner(&self) -> &Owner {
-        &self.gate
-    }
+    claim: Claim<Refusing>,
 }
 
 impl Store<ConcurrentReads> {
@@ -63,9 +55,11 @@ impl Store<ConcurrentReads> {
     /// # Errors
     /// [`ClaimError`]: one of the partitions has a writer, or there are no such partitions.
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<StoreWriter, ClaimError> {
-        let range = claim::claim(&self.partitions, partitions)?;
-        let store = Self { partitions: Arc::clone(&self.partitions), settings: self.settings.clone() };
-        Ok(StoreWriter { store, range })
+        let claim = Claim::new(&self.partitions.all, partitions)?;
+        Ok(StoreWriter {
+            store: Self { partitions: self.partitions.clone(), settings: self.settings.clone() },
+            claim,
+        })
     }
 }
 
@@ -77,24 +71,10 @@ impl Deref for StoreWriter {
     }
 }
 
-impl Drop for StoreWriter {
-    fn drop(&mut self) {
-        claim::release(&self.store.partitions, self.range.clone());
-    }
-}
-
 impl StoreWriter {
     /// Numbers of the partitions that this writer writes.
     pub fn range(&self) -> Range<usize> {
-        self.range.clone()
-    }
-
-    /// The partition of `hash`, if it belongs to this writer.
-    #[inline(always)]
-    fn own(&self, hash: KeyHash) -> Result<&Partition<ConcurrentReads>, OtherPartition> {
-        let partition = partition_of(hash, self.store.partitions.len());
-        let own = self.range.contains(&partition).then(|| self.store.partitions.get(partition)).flatten();
-        own.ok_or(OtherPartition { partition })
+        self.claim.range()
     }
 
     /// Gives `key` a value.
@@ -102,9 +82,9 @@ impl StoreWriter {
     /// # Errors
     /// [`WriteError`]; the key keeps its former item.
     pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<OutOfSpace>> {
-        let hash = self.store.hash(key);
-        let partition = self.own(hash).map_err(WriteError::OtherPartition)?;
-        Ok(partition.set(hash, key, value)?)
+        let hash = self.store.partitions.hash(key);
+        let partition = self.claim.own(hash).map_err(WriteError::OtherPartition)?;
+        Ok(partition.set(hash, key, Ahead::Nothing, value, Metadata::default())?)
     }
 
     /// Gives each key its value, in order; memory accesses overlap. The keys may belong to any of the writer's
@@ -116,7 +96,7 @@ impl StoreWriter {
         &mut self,
         items: &[(K, V)],
     ) -> Result<(), WriteError<OutOfSpace>> {
-        self.store.set_each(items, |hash| self.own(hash).map_err(WriteError::OtherPartition))
+        self.store.partitions.set_each(items, |hash| self.claim.own(hash).map_err(WriteError::OtherPartition))
     }
 
     /// Removes the item of `key`; returns whether there was one.
@@ -124,7 +104,7 @@ impl StoreWriter {
     /// # Errors
     /// [`OtherPartition`].
     pub fn remove(&mut self, key: &[u8]) -> Result<bool, OtherPartition> {
-        let hash = self.store.hash(key);
-        Ok(self.own(hash)?.remove(hash, key))
+        let hash = self.store.partitions.hash(key);
+        Ok(self.claim.own(hash)?.remove(hash, key))
     }
 }

@@ -4,18 +4,13 @@ use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::eviction::Eviction;
-use crate::index::Entry;
 use crate::index::bucket::{Bucket, WAYS};
-use crate::item::Header;
-use crate::log::{CircularLog, Position, copy_words};
-use crate::memory::UNIT_BYTES;
+use crate::index::{Entry, Index, Place, Slot};
+use crate::item::{Header, Stored};
+use crate::partition::{Body, Counters, Found, Partition};
+use crate::region::{CircularLog, MAIN, Position, copy_words};
 
-use super::body::{Body, Found, MAIN};
-use super::read::Stored;
-use super::{Counters, Partition};
-
-/// Keys up to this length are copied to the stack for hashing.
-const SHORT_KEY_BYTES: usize = 128;
+use super::policy::Evicting;
 
 /// LRU does not move items in the youngest fraction, one divided by this number, of a log, so their order is only
 /// approximate. A move leaves a dead copy: on a Zipf trace moving all items spends 61 % of the log on dead copies,
@@ -32,6 +27,7 @@ pub(super) struct Oldest<'a> {
     pub position: Position,
     pub header: Header,
     pub hash: KeyHash,
+    pub place: Place,
     pub bucket: &'a Bucket,
     /// The way of its entry; `None` for an item that was replaced, removed or forgotten by the index.
     pub way: Option<usize>,
@@ -39,22 +35,27 @@ pub(super) struct Oldest<'a> {
 
 impl Oldest<'_> {
     pub fn stored(&self) -> Stored<'_> {
-        Stored { log: self.log, unit: self.log.layout().unit(self.position), header: self.header }
+        Stored { ring: self.log.ring(), unit: self.log.layout().unit(self.position), header: self.header }
+    }
+
+    /// The slot of its entry in this way.
+    pub fn slot(&self, way: usize) -> Slot {
+        Slot { bucket: self.place.bucket, way }
     }
 }
 
-impl<A: Access> Partition<A> {
+impl<A: Access> Partition<Evicting, A> {
     /// Evicts items until log `number` has room for `words` words.
     #[inline(always)]
-    pub(super) fn make_room(&self, body: &Body, number: usize, words: usize) {
-        while body.logs[number].free() < words as u64 {
+    pub(super) fn make_room(&self, body: &Body<Evicting>, number: usize, words: usize) {
+        while body.region.logs[number].free() < words as u64 {
             self.evict_oldest(body, number);
         }
     }
 
-    fn evict_oldest(&self, body: &Body, number: usize) {
-        let log = &body.logs[number];
-        if self.common.eviction.leaves_entries() {
+    fn evict_oldest(&self, body: &Body<Evicting>, number: usize) {
+        let log = &body.region.logs[number];
+        if self.policy.eviction.leaves_entries() {
             log.advance_head(Header(log.load(log.head(), 0)).words());
             return;
         }
@@ -66,22 +67,27 @@ impl<A: Access> Partition<A> {
             return;
         };
         if self.is_expired(oldest.stored().metadata()) {
-            self.unlink(oldest.bucket, way, &self.counters.expired);
+            self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.expired);
             log.advance_head(words);
-        } else if self.common.eviction == Eviction::S3Fifo {
+        } else if self.policy.eviction == Eviction::S3Fifo {
             self.judge(body, &oldest, way);
         } else if oldest.bucket.counts().get(way) > 0 {
             self.append_again(body, &oldest, way, 0);
         } else {
-            self.unlink(oldest.bucket, way, &self.counters.evicted);
-            log.advance_head(words);
+            self.let_go(body, &oldest, way);
         }
     }
 
+    /// Evicts the oldest item of a log: every item that is evicted from a log and could still be found leaves here.
+    fn let_go(&self, body: &Body<Evicting>, oldest: &Oldest<'_>, way: usize) {
+        self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.evicted);
+        oldest.log.advance_head(oldest.header.words());
+    }
+
     /// S3-FIFO's rules for the oldest item of a log.
-    fn judge(&self, body: &Body, oldest: &Oldest<'_>, way: usize) {
+    fn judge(&self, body: &Body<Evicting>, oldest: &Oldest<'_>, way: usize) {
         let words = oldest.header.words();
-        let main = &body.logs[MAIN];
+        let main = &body.region.logs[MAIN];
         let count = oldest.bucket.counts().get(way);
         if oldest.number == MAIN {
             if count > 0 {
@@ -100,18 +106,17 @@ impl<A: Access> Partition<A> {
                 oldest.bucket.set_entry(way, Entry::new(oldest.bucket.entry(way).tag(), MAIN, position));
                 oldest.bucket.counts().set(way, 0);
             });
-            Counters::count(&self.counters.reinserted);
+            Counters::count(&self.counters.moved);
             oldest.log.advance_head(words);
             return;
-        } else if let Some(ghost) = &body.ghost {
+        } else if let Some(ghost) = &body.region.ghost {
             ghost.insert(oldest.hash);
         }
-        self.unlink(oldest.bucket, way, &self.counters.evicted);
-        oldest.log.advance_head(words);
+        self.let_go(body, oldest, way);
     }
 
     /// Moves the oldest item to the tail of its log. The space that it leaves makes room for it.
-    fn append_again(&self, body: &Body, oldest: &Oldest<'_>, way: usize, count: u32) {
+    fn append_again(&self, body: &Body<Evicting>, oldest: &Oldest<'_>, way: usize, count: u32) {
         let words = oldest.header.words();
         self.change(oldest.bucket, || {
             oldest.log.advance_head(words);
@@ -122,14 +127,14 @@ impl<A: Access> Partition<A> {
             oldest.bucket.set_entry(way, Entry::new(tag, oldest.number, position));
             oldest.bucket.counts().set(way, count);
         });
-        Counters::count(&self.counters.reinserted);
-        debug_assert!(body.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
+        Counters::count(&self.counters.moved);
+        debug_assert!(body.region.logs[oldest.number].contains(oldest.bucket.entry(way).position()));
     }
 
     /// LRU: moves an item that was read to the tail of its log, unless it is young. Returns its entry.
-    pub(super) fn promote(&self, found: &Found<'_>) -> Entry {
-        let Found { body, bucket, way, entry, header } = *found;
-        let log = body.log(entry);
+    pub(super) fn promote(&self, body: &Body<Evicting>, found: &Found<'_>) -> Entry {
+        let Found { bucket, slot: Slot { way, .. }, entry, .. } = *found;
+        let (log, header) = (body.region.of(entry), found.stored.header);
         let age = log.layout().distance(entry.position(), log.tail());
         // The youngest item is already at the tail, however small the log is.
         let is_young = age <= header.words() as u64 || age * LRU_YOUNG_SHARE < log.layout().capacity();
@@ -150,25 +155,26 @@ impl<A: Access> Partition<A> {
             copy_words((log, entry.position()), (log, position), words);
             bucket.set_entry(way, Entry::new(entry.tag(), entry.log(), position));
         });
-        Counters::count(&self.counters.reinserted);
+        Counters::count(&self.counters.moved);
         bucket.entry(way)
     }
 
     /// Processes the reads that readers noted for LRU.
     #[inline(always)]
-    pub(super) fn work_off_promotions(&self, body: &Body) {
-        if !A::READS_BESIDE_WRITES || !self.common.eviction.moves_items() {
+    pub(super) fn work_off_promotions(&self, body: &Body<Evicting>) {
+        if !A::READS_BESIDE_WRITES || !self.policy.eviction.moves_items() {
             return;
         }
-        self.promotions.work_off(|hash| {
+        self.policy.promotions.work_off(|hash| {
             let place = body.index.place(hash);
-            let bucket = body.index.bucket(place);
+            let bucket = body.index.first(place);
             for way in 0..WAYS {
                 let entry = bucket.entry(way);
                 if entry.tag() == place.tag
-                    && let Some(header) = body.header(entry)
+                    && let Some(stored) = body.item(entry)
                 {
-                    self.promote(&Found { body, bucket, way, entry, header });
+                    let slot = Slot { bucket: place.bucket, way };
+                    self.promote(body, &Found { place, slot, bucket, entry, stored });
                 }
             }
         });
@@ -176,44 +182,23 @@ impl<A: Access> Partition<A> {
 
     /// Starts loading the buckets of items that will be the oldest in a few evictions.
     #[inline(always)]
-    fn scout(&self, body: &Body, number: usize) {
-        let log = &body.logs[number];
+    fn scout(&self, body: &Body<Evicting>, number: usize) {
+        let log = &body.region.logs[number];
         while let Some((unit, header)) = log.scout(SCOUTED_ITEMS) {
-            let hash = self.hash_of(Stored { log, unit, header });
+            let hash = self.hash_of(Stored { ring: log.ring(), unit, header });
             body.index.prefetch(body.index.place(hash));
         }
     }
 
-    pub(super) fn oldest<'a>(&self, body: &'a Body, number: usize) -> Oldest<'a> {
-        let log = &body.logs[number];
+    pub(super) fn oldest<'a>(&self, body: &'a Body<Evicting>, number: usize) -> Oldest<'a> {
+        let log = &body.region.logs[number];
         let position = log.head();
         let header = Header(log.load(position, 0));
-        let hash = self.hash_of(Stored { log, unit: log.layout().unit(position), header });
+        let hash = self.hash_of(Stored { ring: log.ring(), unit: log.layout().unit(position), header });
         let place = body.index.place(hash);
-        let bucket = body.index.bucket(place);
+        let bucket = body.index.first(place);
         let wanted = Entry::new(place.tag, number, position);
         let way = (0..WAYS).find(|&way| bucket.entry(way) == wanted);
-        Oldest { number, log, position, header, hash, bucket, way }
-    }
-
-    /// The hash of an item's key.
-    #[inline(always)]
-    pub(super) fn hash_of(&self, stored: Stored<'_>) -> KeyHash {
-        let len = stored.header.key_len();
-        if len == UNIT_BYTES {
-            let mut key = [0; UNIT_BYTES];
-            stored.copy_key(&mut key);
-            return self.common.hasher.hash(&key);
-        }
-        let (mut short, mut long) = ([0; SHORT_KEY_BYTES], Vec::new());
-        let key = match short.get_mut(..len) {
-            Some(key) => key,
-            None => {
-                long.resize(len, 0);
-                &mut long[..]
-            }
-        };
-        stored.copy_key(key);
-        self.common.hasher.hash(key)
+        Oldest { number, log, position, header, hash, place, bucket, way }
     }
 }

@@ -8,15 +8,13 @@ use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::canary::{Canary, is_broken};
-use crate::error::TooLarge;
-use crate::index::{Entry, Version, Versioned};
-use crate::inline::{CELL_BYTES_MAX, CELLS, Cell, InlineBucket, InlineTable, Spot};
-use crate::item::Metadata;
-use crate::memory::HUGE_PAGE_BYTES;
+use crate::index::{Index, Version, Versioned};
+use crate::inline::{CELLS, Cell, InlineBucket, InlineTable, Spot};
+use crate::item::{Fast, Metadata};
 use crate::sync::{AtomicU64, spin_hint};
 
 use super::body::Body;
-use super::evict::Oldest;
+use super::policy::Policy;
 use super::visit::Copied;
 use super::{Counters, Partition};
 
@@ -51,16 +49,6 @@ impl Ahead {
     }
 }
 
-/// The result of looking at a key's inline bucket.
-pub(super) enum Look<'a> {
-    /// The key's item, not validated yet.
-    Item(SeenInline<'a>),
-    /// The item, if there is one, is in the logs.
-    Absent(Absence<'a>),
-    /// A writer interfered.
-    Unusual,
-}
-
 /// A key was not in its inline bucket, or there is no such bucket.
 #[derive(Clone, Copy)]
 pub(super) struct Absence<'a>(Option<(&'a InlineBucket, Version)>);
@@ -87,17 +75,23 @@ pub(super) struct SeenInline<'a> {
     pub item: InlineItem<'a>,
 }
 
-impl Body {
+impl<P: Policy> Body<P> {
+    /// The inline table. The compiler knows if a policy has none.
+    #[inline(always)]
+    pub fn cells(&self) -> Option<&InlineTable> {
+        if P::HAS_CELLS { self.inline.as_ref() } else { None }
+    }
+
     /// The inline table, if it has cells for a key of this length.
     #[inline(always)]
     fn inline_for(&self, key: &[u8]) -> Option<&InlineTable> {
-        self.inline.as_ref().filter(|table| key.len() <= table.payload())
+        self.cells().filter(|table| key.len() <= table.payload())
     }
 
     /// Whether such an item fits in a cell.
     #[inline(always)]
     pub(super) fn has_cell_for(&self, key: &[u8], value: &[u8]) -> bool {
-        self.inline.as_ref().is_some_and(|table| table.fits(key, value))
+        self.cells().is_some_and(|table| table.fits(key, value))
     }
 
     /// Writer: the inline item of `key`.
@@ -108,43 +102,48 @@ impl Body {
     }
 }
 
-impl<A: Access> Partition<A> {
+impl<P: Policy, A: Access> Partition<P, A> {
     /// Looks for the inline item of `key`.
     #[inline(always)]
-    pub(super) fn look_inline<'a>(&self, body: &'a Body, hash: KeyHash, key: &[u8]) -> Look<'a> {
-        let Some(table) = body.inline_for(key) else { return Look::Absent(Absence(None)) };
+    pub(super) fn look_inline<'a>(
+        &self,
+        body: &'a Body<P>,
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Fast<SeenInline<'a>, Absence<'a>> {
+        let Some(table) = body.inline_for(key) else { return Fast::Miss(Absence(None)) };
         let spot = table.spot(hash);
-        let Some(version) = spot.bucket().version().at_rest() else { return Look::Unusual };
+        let Some(version) = spot.bucket().version().at_rest() else { return Fast::Retry };
         match spot.find(key) {
-            Some((way, cell)) => Look::Item(SeenInline { version, item: InlineItem { spot, way, cell } }),
-            None => Look::Absent(Absence(Some((spot.bucket(), version)))),
+            Some((way, cell)) => Fast::Hit(SeenInline { version, item: InlineItem { spot, way, cell } }),
+            None => Fast::Miss(Absence(Some((spot.bucket(), version)))),
         }
     }
 
     /// As [`look_inline`](Self::look_inline), in fewer instructions, if no other item in the bucket has the key's tag.
     #[inline(always)]
-    pub(super) fn glance_inline<'a>(
+    pub(super) fn see_inline<'a>(
         &self,
-        body: &'a Body,
+        body: &'a Body<P>,
         hash: KeyHash,
         key: &[u8],
         ahead: Ahead,
-    ) -> Look<'a> {
-        let Some(table) = body.inline_for(key) else { return Look::Absent(Absence(None)) };
+    ) -> Fast<SeenInline<'a>, Absence<'a>> {
+        let Some(table) = body.inline_for(key) else { return Fast::Miss(Absence(None)) };
         let spot = ahead.spot(table, hash);
-        let Some(version) = spot.bucket().version().at_rest() else { return Look::Unusual };
+        let Some(version) = spot.bucket().version().at_rest() else { return Fast::Retry };
         match spot.first() {
             Some((way, cell)) if cell.is_of(key) => {
-                Look::Item(SeenInline { version, item: InlineItem { spot, way, cell } })
+                Fast::Hit(SeenInline { version, item: InlineItem { spot, way, cell } })
             }
-            Some(_) => Look::Unusual,
-            None => Look::Absent(Absence(Some((spot.bucket(), version)))),
+            Some(_) => Fast::Retry,
+            None => Fast::Miss(Absence(Some((spot.bucket(), version)))),
         }
     }
 
     /// Whether what was read of an inline item is consistent. Counts an access if it is.
     #[inline(always)]
-    pub(super) fn confirm_inline(&self, body: &Body, seen: &SeenInline<'_>) -> bool {
+    pub(super) fn confirm_inline(&self, body: &Body<P>, seen: &SeenInline<'_>) -> bool {
         let bucket = seen.item.spot.bucket();
         let is_valid = bucket.version().is_unchanged(seen.version) && self.body.is_current(body);
         if is_valid {
@@ -157,14 +156,14 @@ impl<A: Access> Partition<A> {
     #[inline(always)]
     pub(super) fn overwrite_inline(&self, hash: KeyHash, key: &[u8], ahead: Ahead, value: &[u8]) -> bool {
         let body = self.body.get();
-        let Some(table) = body.inline.as_ref().filter(|table| table.fits(key, value)) else { return false };
+        let Some(table) = body.cells().filter(|table| table.fits(key, value)) else { return false };
         let spot = ahead.spot(table, hash);
         let version = spot.bucket().version();
         let Some(seen) = version.at_rest() else { return false };
         let Some((way, _)) = spot.first().filter(|(_, cell)| cell.is_of(key)) else { return false };
         let _writing = self.enter();
         // The bucket has not changed since it was read, so the item is still there.
-        if !version.is_unchanged(seen) || !self.body.is_current(body) || self.is_upkeep_due() {
+        if !version.is_unchanged(seen) || !self.body.is_current(body) || self.policy.is_upkeep_due() {
             return false;
         }
         self.put_over_at(spot, way, key.len(), value);
@@ -184,86 +183,43 @@ impl<A: Access> Partition<A> {
     /// Replaces the inline item of a key: in its cell, if the new one fits, otherwise in the logs.
     ///
     /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
+    /// The policy's refusal; the key keeps its former item.
     pub(super) fn put_over_inline(
         &self,
-        body: &Body,
+        body: &Body<P>,
         hash: KeyHash,
         found: &InlineItem<'_>,
         key: &[u8],
         value: &[u8],
         metadata: Metadata,
-    ) -> Result<(), TooLarge> {
+    ) -> Result<(), P::Refusal> {
         if metadata == Metadata::default() && body.has_cell_for(key, value) {
             self.put_over_at(found.spot, found.way, key.len(), value);
             return Ok(());
         }
-        self.put_in_log(body, hash, None, key, value, metadata)
+        self.put_in_region(body, hash, None, key, value, metadata)
     }
 
     /// Empties the cell of a key whose item is now in the logs.
     #[inline(always)]
-    pub(super) fn empty_replaced(&self, body: &Body, hash: KeyHash, key: &[u8]) {
+    pub(super) fn empty_replaced(&self, body: &Body<P>, hash: KeyHash, key: &[u8]) {
         if let Some(found) = body.find_inline(hash, key) {
             self.empty(&found, &self.counters.replaced);
             Counters::uncount(&self.counters.inserted);
         }
     }
 
-    /// Stores the item of a key that has none in its inline bucket, if there is a cell: an empty one, or that of
-    /// another item if the key was evicted recently. Returns whether it did.
-    pub(super) fn put_inline(&self, body: &Body, hash: KeyHash, key: &[u8], value: &[u8]) -> bool {
-        // Forgotten only when the item takes a cell: otherwise the logs ask for it again.
-        let ghost = body.ghost.as_ref();
-        let mut was_evicted = false;
-        let is_put = self.take_cell(body, hash, key, value, || {
-            was_evicted = ghost.is_some_and(|ghost| ghost.has(hash));
-            was_evicted
-        });
-        if is_put {
-            Counters::count(&self.counters.inserted);
-        }
-        if let Some(ghost) = ghost.filter(|_| is_put && was_evicted) {
-            ghost.take(hash);
-        }
-        is_put
-    }
-
-    /// Moves an item that leaves probation to its inline bucket, if it fits and there is a cell: an empty one, or that
-    /// of another item if it was used on probation. Returns whether it did.
-    pub(super) fn move_inline(&self, body: &Body, oldest: &Oldest<'_>, way: usize, was_used: bool) -> bool {
-        let (stored, header) = (oldest.stored(), oldest.header);
-        let (key_len, value_len) = (header.key_len(), header.value_len());
-        if header.has_extras() || key_len + value_len > CELL_BYTES_MAX {
-            return false;
-        }
-        let mut bytes = [0; CELL_BYTES_MAX];
-        let (key, rest) = bytes.split_at_mut(key_len);
-        let value = &mut rest[..value_len];
-        stored.copy_key(key);
-        stored.copy_value(value);
-        if !self.take_cell(body, oldest.hash, key, value, || was_used) {
-            return false;
-        }
-        self.change(oldest.bucket, || {
-            oldest.bucket.set_entry(way, Entry::EMPTY);
-            oldest.bucket.counts().set(way, 0);
-        });
-        Counters::count(&self.counters.reinserted);
-        true
-    }
-
     /// Stores an item that fits in an empty cell of its bucket, or if `may_evict` in the cell of an item that was not
     /// accessed.
-    fn take_cell(
+    pub fn take_cell(
         &self,
-        body: &Body,
+        body: &Body<P>,
         hash: KeyHash,
         key: &[u8],
         value: &[u8],
         may_evict: impl FnOnce() -> bool,
     ) -> bool {
-        let Some(table) = body.inline.as_ref().filter(|table| table.fits(key, value)) else { return false };
+        let Some(table) = body.cells().filter(|table| table.fits(key, value)) else { return false };
         let spot = table.spot(hash);
         let way = match spot.empty_way() {
             Some(way) => {
@@ -290,8 +246,8 @@ impl<A: Access> Partition<A> {
     }
 
     /// Empties all cells.
-    pub(super) fn empty_all(&self, body: &Body) {
-        for spot in body.inline.iter().flat_map(|table| table.spots()) {
+    pub fn empty_all(&self, body: &Body<P>) {
+        for spot in body.cells().into_iter().flat_map(|table| table.spots()) {
             for way in spot.bucket().ways() {
                 let item = InlineItem { spot, way, cell: spot.cell(way) };
                 self.empty(&item, &self.counters.removed);
@@ -299,39 +255,11 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    /// Moves the inline items of an old body, whose memory is returned to the system on the way.
-    pub(super) fn move_inline_items(&self, old: &Body, new: &Body) {
-        let Some(table) = &old.inline else { return };
-        let step = (HUGE_PAGE_BYTES / InlineTable::bucket_bytes(table.payload())).max(1);
-        for (number, spot) in table.spots().enumerate() {
-            for way in spot.bucket().ways() {
-                self.move_inline_item(new, spot.cell(way), spot.bucket().counts().get(way));
-            }
-            if (number + 1).is_multiple_of(step) {
-                table.release(number + 1 - step, number + 1);
-            }
-        }
-    }
-
-    fn move_inline_item(&self, new: &Body, cell: Cell<'_>, count: u32) {
-        let (key, value) = cell.parts().expect("a cell with a tag contains an item");
-        let hash = self.common.hasher.hash(&key);
-        Counters::uncount(&self.counters.inline);
-        if self.take_cell(new, hash, &key, &value, || count > 0) {
-            return;
-        }
-        // It was counted when it was first inserted.
-        match self.put_in_log(new, hash, None, &key, &value, Metadata::default()) {
-            Ok(()) => Counters::uncount(&self.counters.inserted),
-            Err(_) => Counters::count(&self.counters.evicted),
-        }
-    }
-
     /// Adds copies of the inline items whose entries would be in bucket `number` of the index.
-    pub(super) fn copy_inline(&self, body: &Body, number: usize, copied: &mut Vec<Copied>) {
-        let Some(table) = &body.inline else { return };
+    pub(super) fn copy_inline(&self, body: &Body<P>, number: usize, copied: &mut Vec<Copied>) {
+        let Some(table) = body.cells() else { return };
         let mut items: Vec<(Vec<u8>, Vec<u8>)> = Vec::with_capacity(CELLS);
-        for spot in table.spots_of(number, body.index.buckets().len()) {
+        for spot in table.spots_of(number, body.index.len()) {
             let bucket = spot.bucket();
             loop {
                 let version = bucket.version().begin_read();

@@ -3,14 +3,16 @@
 use std::io;
 
 use crate::access::Access;
-use crate::index::Entry;
-use crate::log::copy_words;
+use crate::index::{Entry, Index};
 use crate::memory::{HUGE_PAGE_BYTES, UNIT_BYTES};
+use crate::partition::{Body, Counters, Partition, Policy};
+use crate::region::{MAIN, PROBATION, copy_words};
 
-use super::body::{Body, MAIN, PROBATION, Shape};
-use super::{Counters, Partition};
+use super::evict::Oldest;
+use super::policy::Evicting;
+use super::shape::Shape;
 
-impl<A: Access> Partition<A> {
+impl<A: Access> Partition<Evicting, A> {
     /// Changes the partition's sizes. Items move to the new parts, oldest first, so that the youngest stay if there is
     /// less room. Old memory is returned to the system once its items have moved, so at most 2 MiB exist twice. Readers
     /// continue; meanwhile they miss items that have not moved yet.
@@ -19,22 +21,23 @@ impl<A: Access> Partition<A> {
     /// The system's error if it refuses the memory; then nothing has changed.
     pub fn resize(&self, shape: Shape) -> io::Result<()> {
         let _writing = self.enter();
-        let new = Body::new(shape, self.counters.items(), &self.common)?;
+        let new = self.policy.body(shape, self.counters.items())?;
         let old = self.body.replace(new);
         let new = self.body.get();
-        self.sweeper.restart();
+        self.policy.sweeper.restart_over(new);
         // Entries of items evicted long ago do not move; remove and count them as long as they can be distinguished.
         self.unlink_evicted(old);
         self.move_inline_items(old, new);
         for number in [MAIN, PROBATION] {
             self.move_items(old, new, number);
         }
-        old.release();
+        old.release_tables();
+        old.region.release();
         Ok(())
     }
 
-    fn move_items(&self, old: &Body, new: &Body, number: usize) {
-        let log = &old.logs[number];
+    fn move_items(&self, old: &Body<Evicting>, new: &Body<Evicting>, number: usize) {
+        let log = &old.region.logs[number];
         let mut released = log.layout().unit(log.head()) * UNIT_BYTES;
         while log.used() > 0 {
             let oldest = self.oldest(old, number);
@@ -53,24 +56,22 @@ impl<A: Access> Partition<A> {
         }
     }
 
-    fn move_item(&self, oldest: &super::evict::Oldest<'_>, new: &Body, count: u32) {
+    fn move_item(&self, oldest: &Oldest<'_>, new: &Body<Evicting>, count: u32) {
         let words = oldest.header.words();
-        let fits = |number: usize| words <= new.logs[number].item_words_max();
+        let fits = |number: usize| words <= new.region.logs[number].item_words_max();
         let number = if fits(oldest.number) { oldest.number } else { MAIN };
         if !fits(number) {
             Counters::count(&self.counters.evicted);
             return;
         }
         self.make_room(new, number, words);
-        let log = &new.logs[number];
+        let log = &new.region.logs[number];
         let position = log.reserve(words);
         copy_words((oldest.log, oldest.position), (log, position), words);
         let place = new.index.place(oldest.hash);
-        let bucket = new.index.bucket(place);
-        let way = bucket.empty_way().unwrap_or_else(|| self.make_way(new, bucket));
-        self.change(bucket, || {
-            bucket.set_entry(way, Entry::new(place.tag, number, position));
-            bucket.counts().set(way, count);
-        });
+        let vacant = new.index.vacancy(place.bucket);
+        let Ok(slot) = vacant.map_or_else(|| Evicting::make_way(self, new, place.bucket), Ok) else { return };
+        let entry = Entry::new(place.tag, number, position);
+        self.change(new.index.first(place), || new.index.put(place.bucket, slot, entry, count));
     }
 }

@@ -2,11 +2,12 @@
 
 use crate::access::Access;
 use crate::index::bucket::Bucket;
+use crate::index::{ChainedIndex, Index, SPARE_PERCENT, spares_for_chance};
 use crate::memory::{PAGE_BYTES, UNIT_BYTES};
+use crate::partition::{Partition, Tables};
+use crate::region::{BLOCK_WORDS_MIN, Space};
 
-use super::chains::{Chains, SPARE_PERCENT, spares_for_chance};
-use super::partition::Partition;
-use super::space::{BLOCK_WORDS_MIN, Space};
+use super::policy::Refusing;
 
 /// Mean entries per bucket for which the sizes are computed; more overflow into spare buckets, of which there are a
 /// tenth as many plus [`spares_for_chance`].
@@ -18,9 +19,8 @@ const INDEX_PER_ITEM_HUNDREDTHS: usize =
 
 /// The sizes of a partition's parts.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sizes {
-    /// First buckets of the index.
-    pub buckets: usize,
+pub(crate) struct Sizes {
+    pub tables: Tables,
     /// Bytes for items.
     pub space: usize,
 }
@@ -33,14 +33,15 @@ impl Sizes {
         let items_max = items_in(for_items, payload);
         let items = items_in(for_items.saturating_sub(bytes_for_chance(items_max)), payload);
         let buckets = buckets_for(items);
-        let others = Chains::mapped_bytes(buckets) + fixed_bytes::<A>();
+        let others = ChainedIndex::mapped_bytes(buckets) + fixed_bytes::<A>();
         let space = bytes.checked_sub(others)? / PAGE_BYTES * PAGE_BYTES;
-        (space >= block_bytes(payload)).then_some(Self { buckets, space })
+        let tables = Tables { buckets, payload, inline_buckets: 0, cell_payload: 0 };
+        (space >= block_bytes(payload)).then_some(Self { tables, space })
     }
 }
 
 /// Bytes of a partition that has room for `items` items of exactly `payload` bytes of key and value.
-pub(super) fn bytes_for<A: Access>(items: usize, payload: usize) -> usize {
+pub(crate) fn bytes_for<A: Access>(items: usize, payload: usize) -> usize {
     // Three pages, since sizes are rounded up or down to whole pages.
     (items * (block_bytes(payload) * 100 + INDEX_PER_ITEM_HUNDREDTHS)).div_ceil(100)
         + bytes_for_chance(items)
@@ -70,5 +71,5 @@ fn block_bytes(payload: usize) -> usize {
 
 /// Bytes of a partition besides space and index.
 fn fixed_bytes<A: Access>() -> usize {
-    Space::mapped_bytes(0) + size_of::<Partition<A>>()
+    Space::mapped_bytes(0) + size_of::<Partition<Refusing, A>>()
 }

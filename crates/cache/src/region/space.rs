@@ -12,14 +12,16 @@
 use std::io;
 
 use crate::canary::{Canary, is_broken};
-use crate::item::Header;
+use crate::index::Entry;
+use crate::item::{Header, Site};
 use crate::memory::{Array, Element, Pages, Ring, SMALL_PAGES_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::size_class::{CLASSES, class_of, is_exact};
+use super::traits::Region;
 
 /// Words of the smallest block.
-pub(super) const BLOCK_WORDS_MIN: u32 = 3;
+pub(crate) const BLOCK_WORDS_MIN: u32 = 3;
 /// Maximum blocks inspected in a class of several sizes, before one of a later class is taken.
 const TRIES: usize = 8;
 
@@ -44,7 +46,7 @@ unsafe impl Element for Word {
 
 /// See the module. One writer; readers only load words of items.
 #[derive(Debug)]
-pub(super) struct Space {
+pub(crate) struct Space {
     ring: Ring,
     words: u32,
     /// First free block of each class, plus one; 0 if the class is empty.
@@ -156,7 +158,7 @@ impl Space {
     }
 
     /// Frees the block at `start`.
-    pub fn free(&self, start: u32) {
+    fn free_block(&self, start: u32) {
         let words = self.size(start);
         self.used_words.fetch_sub(u64::from(words), Ordering::Relaxed);
         let (mut first, mut sum) = (start, words);
@@ -193,11 +195,6 @@ impl Space {
     /// Words of all free blocks.
     pub fn free_words(&self) -> u64 {
         u64::from(self.words) - self.used_words()
-    }
-
-    /// Whether the block before the one at `start` is free, as a bit for its header.
-    pub fn previous_bit(&self, start: u32) -> u64 {
-        self.load(start) & PREVIOUS_IS_FREE
     }
 
     pub(super) fn may_join(&self, words: u32, other: u32) -> bool {
@@ -320,6 +317,25 @@ impl Space {
     }
 }
 
+impl Region for Space {
+    #[inline(always)]
+    fn site(&self, entry: Entry) -> Site<'_> {
+        // The number of a word is the lowest part of an entry.
+        let unit = entry.0 as u32;
+        Site { ring: &self.ring, unit: unit as usize, words_max: self.words.saturating_sub(unit) as usize }
+    }
+
+    /// Nothing is evicted from a space.
+    #[inline(always)]
+    fn contains(&self, _entry: Entry) -> bool {
+        true
+    }
+
+    fn free(&self, entry: Entry) {
+        self.free_block(entry.0 as u32);
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
@@ -335,7 +351,7 @@ mod tests {
                 assert_eq!(space.load(at + words - 1), u64::from(words));
             } else {
                 assert_eq!(used.get(&at), Some(&words));
-                assert_eq!(space.previous_bit(at) != 0, was_free, "block at {at}");
+                assert_eq!((space.load(at) & PREVIOUS_IS_FREE != 0), was_free, "block at {at}");
                 count += 1;
             }
             was_free = space.is_free(at);
@@ -359,13 +375,13 @@ mod tests {
                         prop_assert!(used.insert(start, taken).is_none());
                     }
                 } else if let Some((&start, _)) = used.iter().nth(choice as usize % used.len().max(1)) {
-                    space.free(start);
+                    space.free_block(start);
                     used.remove(&start);
                 }
                 check(&space, &used);
             }
             for start in used.keys() {
-                space.free(*start);
+                space.free_block(*start);
             }
             check(&space, &std::collections::BTreeMap::new());
             // Everything is one block again.

@@ -18,7 +18,7 @@ use super::space::{PREVIOUS_IS_FREE, Space};
 
 /// A free block that is not in any list while it grows.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hole {
+pub(crate) struct Hole {
     /// Its first unit.
     pub start: u32,
     /// Its words.
@@ -27,7 +27,7 @@ pub(super) struct Hole {
 
 /// What follows a hole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Neighbour {
+pub(crate) enum Neighbour {
     /// The space ends, or the hole must not grow further.
     End,
     /// An item's block of this many words.

@@ -1,0 +1,14 @@
+//! The policy of caches: items are evicted for new ones. Its index forgets entries, its region is circular logs.
+
+mod cells;
+mod evict;
+mod policy;
+mod promotions;
+mod resize;
+mod shape;
+mod stats;
+mod sweep;
+
+pub(crate) use policy::Evicting;
+pub(crate) use shape::{Purpose, Shape};
+pub use stats::PartitionStats;
