@@ -5,12 +5,13 @@ use std::time::Duration;
 use crate::access::{Access, Concurrent, SharedWrites};
 use crate::error::TooLarge;
 use crate::evicting::Evicting;
-use crate::item::{ItemView, Metadata};
+use crate::item::{ItemView, Metadata, Token};
 use crate::partition::Partition;
 use crate::partitions::Partitions;
 
 use super::builder::Builder;
 use super::keyed::Keyed;
+use super::update::{IncrementError, Outcome, Update, keyed_writes};
 
 /// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.
 ///
@@ -27,6 +28,9 @@ pub struct Cache<A: Access = Concurrent> {
     pub(super) partitions: Partitions<Evicting, A>,
     pub(super) settings: Builder,
 }
+
+/// Why a cache that writes by itself refuses a write.
+type Refused<E> = E;
 
 /// Optional properties of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -122,7 +126,7 @@ impl<A: Access> Cache<A> {
 
     /// A key with everything that operations on it need.
     #[inline(always)]
-    pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
+    fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
         let hash = self.partitions.hash(key);
         Keyed { cache: self, partition: self.partitions.of(hash), hash, key }
     }
@@ -138,21 +142,11 @@ impl<A: Access> Cache<A> {
 }
 
 impl<A: SharedWrites> Cache<A> {
-    /// Gives `key` a value that stays as long as there is room for it.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    #[inline]
-    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
-        self.keyed(key).set(value, Metadata::default())
-    }
+    keyed_writes!(self, (&self), Refused);
 
-    /// Gives `key` a value with flags or an expiry.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    pub fn set_with(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<(), TooLarge> {
-        self.keyed(key).set(value, self.metadata(options))
+    #[inline(always)]
+    fn write<T, E>(&self, key: &[u8], write: impl FnOnce(Keyed<'_, A>) -> Result<T, E>) -> Result<T, E> {
+        write(self.keyed(key))
     }
 
     /// Sets each key to its value, in order; memory accesses overlap.

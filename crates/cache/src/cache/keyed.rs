@@ -25,11 +25,11 @@ pub(super) struct Keyed<'a, A: Access> {
 
 impl<A: Access> Keyed<'_, A> {
     #[inline(always)]
-    pub fn set(self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+    pub fn set(&self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
         self.partition.set(self.hash, self.key, Ahead::Nothing, value, metadata)
     }
 
-    pub fn remove(self) -> bool {
+    pub fn remove(&self) -> bool {
         self.partition.remove(self.hash, self.key)
     }
 
@@ -40,7 +40,10 @@ impl<A: Access> Keyed<'_, A> {
         self.partition.update(self.hash, self.key, decide)
     }
 
-    pub fn update<'v>(self, decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>) -> Result<(), TooLarge> {
+    pub fn update<'v>(
+        &self,
+        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
+    ) -> Result<(), TooLarge> {
         self.change(|item| {
             let decision = {
                 let _deciding = self.partition.decide();
@@ -61,7 +64,7 @@ impl<A: Access> Keyed<'_, A> {
     }
 
     fn set_if(
-        self,
+        &self,
         value: &[u8],
         options: SetOptions,
         judge: impl FnOnce(Option<ItemView<'_>>) -> Outcome,
@@ -79,14 +82,14 @@ impl<A: Access> Keyed<'_, A> {
         Ok(outcome)
     }
 
-    pub fn add(self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+    pub fn add(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| match item {
             None => Outcome::Done,
             Some(_) => Outcome::Differs,
         })
     }
 
-    pub fn replace(self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+    pub fn replace(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| match item {
             None => Outcome::Absent,
             Some(_) => Outcome::Done,
@@ -94,7 +97,7 @@ impl<A: Access> Keyed<'_, A> {
     }
 
     pub fn compare_and_swap(
-        self,
+        &self,
         expected: &[u8],
         value: &[u8],
         options: SetOptions,
@@ -103,7 +106,7 @@ impl<A: Access> Keyed<'_, A> {
     }
 
     pub fn set_if_unchanged(
-        self,
+        &self,
         token: Token,
         value: &[u8],
         options: SetOptions,
@@ -111,7 +114,7 @@ impl<A: Access> Keyed<'_, A> {
         self.set_if(value, options, |item| judged(item, |item| item.token() == token))
     }
 
-    pub fn increment(self, by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
+    pub fn increment(&self, by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
         let mut outcome = Ok(None);
         self.change(|item| {
             let number = match item {
@@ -133,7 +136,7 @@ impl<A: Access> Keyed<'_, A> {
         outcome
     }
 
-    pub fn touch(self, time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
+    pub fn touch(&self, time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
         let mut is_there = false;
         self.change(|item| match item {
             None => Change::Keep,

@@ -2,13 +2,10 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Duration;
 
-use crate::access::SharedWrites;
 use crate::error::TooLarge;
-use crate::item::{ItemView, Token};
 
-use super::handle::{Cache, SetOptions};
+use super::handle::SetOptions;
 
 /// The result of a conditional write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,86 +61,128 @@ impl std::error::Error for IncrementError {
     }
 }
 
-impl<A: SharedWrites> Cache<A> {
-    /// Shows `decide` the item of `key` and does what it returns, with no other write in between. `decide` may read the
-    /// cache.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    ///
-    /// # Panics
-    /// When `decide` writes to the cache.
-    pub fn update<'v>(
-        &self,
-        key: &[u8],
-        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
-    ) -> Result<(), TooLarge> {
-        self.keyed(key).update(decide)
-    }
+/// The writes of one key, for a cache that writes by itself and for a writer: the receiver, and the type of a refusal.
+/// Both have a function `write`, which calls another with the key's [`Keyed`](super::keyed::Keyed).
+macro_rules! keyed_writes {
+    ($self:ident, ($($receiver:tt)+), $refused:ident) => {
+        /// Gives `key` a value that stays as long as there is room for it.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        #[inline]
+        pub fn set($($receiver)+, key: &[u8], value: &[u8]) -> Result<(), $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.set(value, Metadata::default()))
+        }
 
-    /// Sets `key` unless it has an item: `Done` or `Differs`.
-    ///
-    /// # Errors
-    /// [`TooLarge`].
-    pub fn add(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
-        self.keyed(key).add(value, options)
-    }
+        /// Gives `key` a value with flags or an expiry.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        pub fn set_with(
+            $($receiver)+,
+            key: &[u8],
+            value: &[u8],
+            options: SetOptions,
+        ) -> Result<(), $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.set(value, keyed.cache.metadata(options)))
+        }
 
-    /// Sets `key` if it has an item: `Done` or `Absent`.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    pub fn replace(&self, key: &[u8], value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
-        self.keyed(key).replace(value, options)
-    }
+        /// Shows `decide` the item of `key` and does what it returns, with no other write in between. `decide` may read
+        /// the cache.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        ///
+        /// # Panics
+        /// When `decide` writes to the cache.
+        pub fn update<'v>(
+            $($receiver)+,
+            key: &[u8],
+            decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
+        ) -> Result<(), $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.update(decide))
+        }
 
-    /// Sets `key` if its value is `expected`.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    pub fn compare_and_swap(
-        &self,
-        key: &[u8],
-        expected: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, TooLarge> {
-        self.keyed(key).compare_and_swap(expected, value, options)
-    }
+        /// Sets `key` unless it has an item: `Done` or `Differs`.
+        ///
+        /// # Errors
+        /// [`TooLarge`].
+        pub fn add(
+            $($receiver)+,
+            key: &[u8],
+            value: &[u8],
+            options: SetOptions,
+        ) -> Result<Outcome, $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.add(value, options))
+        }
 
-    /// Sets `key` if its item has the content for which `token` was made: memcached's `cas`.
-    ///
-    /// # Errors
-    /// [`TooLarge`]; the key keeps its former item.
-    pub fn set_if_unchanged(
-        &self,
-        key: &[u8],
-        token: Token,
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, TooLarge> {
-        self.keyed(key).set_if_unchanged(token, value, options)
-    }
+        /// Sets `key` if it has an item: `Done` or `Absent`.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        pub fn replace(
+            $($receiver)+,
+            key: &[u8],
+            value: &[u8],
+            options: SetOptions,
+        ) -> Result<Outcome, $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.replace(value, options))
+        }
 
-    /// Adds `by` to the decimal number that is the value of `key`, and returns the sum. Flags and expiry stay. An
-    /// absent key counts as `initial`; if that is `None`, the key stays absent and the result is `Ok(None)`.
-    ///
-    /// # Errors
-    /// [`IncrementError`]; nothing was changed.
-    pub fn increment(
-        &self,
-        key: &[u8],
-        by: i64,
-        initial: Option<i64>,
-    ) -> Result<Option<i64>, IncrementError> {
-        self.keyed(key).increment(by, initial)
-    }
+        /// Sets `key` if its value is `expected`.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        pub fn compare_and_swap(
+            $($receiver)+,
+            key: &[u8],
+            expected: &[u8],
+            value: &[u8],
+            options: SetOptions,
+        ) -> Result<Outcome, $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.compare_and_swap(expected, value, options))
+        }
 
-    /// Changes the expiry of the item of `key`, to none if `None`; returns whether there is an item.
-    ///
-    /// # Errors
-    /// [`TooLarge`]: an item without expiry needs 8 more bytes to get one.
-    pub fn touch(&self, key: &[u8], time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
-        self.keyed(key).touch(time_to_live)
-    }
+        /// Sets `key` if its item has the content for which `token` was made: memcached's `cas`.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        pub fn set_if_unchanged(
+            $($receiver)+,
+            key: &[u8],
+            token: Token,
+            value: &[u8],
+            options: SetOptions,
+        ) -> Result<Outcome, $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.set_if_unchanged(token, value, options))
+        }
+
+        /// Adds `by` to the decimal number that is the value of `key`, and returns the sum. Flags and expiry stay. An
+        /// absent key counts as `initial`; if that is `None`, the key stays absent and the result is `Ok(None)`.
+        ///
+        /// # Errors
+        /// [`IncrementError`]; nothing was changed.
+        pub fn increment(
+            $($receiver)+,
+            key: &[u8],
+            by: i64,
+            initial: Option<i64>,
+        ) -> Result<Option<i64>, $refused<IncrementError>> {
+            $self.write(key, |keyed| keyed.increment(by, initial))
+        }
+
+        /// Changes the expiry of the item of `key`, to none if `None`; returns whether there is an item.
+        ///
+        /// # Errors
+        /// [`TooLarge`]: an item without expiry needs 8 more bytes to get one.
+        pub fn touch(
+            $($receiver)+,
+            key: &[u8],
+            time_to_live: Option<Duration>,
+        ) -> Result<bool, $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.touch(time_to_live))
+        }
+    };
 }
+
+pub(super) use keyed_writes;

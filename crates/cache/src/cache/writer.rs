@@ -12,7 +12,7 @@ use crate::partition::Partition;
 
 use super::handle::{Cache, SetOptions};
 use super::keyed::Keyed;
-use super::update::{IncrementError, Outcome, Update};
+use super::update::{IncrementError, Outcome, Update, keyed_writes};
 
 /// The only writer of some partitions of a [`ConcurrentReads`] cache.
 ///
@@ -108,29 +108,17 @@ impl Writer {
         Ok(Keyed { cache: &self.cache, partition: self.claim.own(hash)?, hash, key })
     }
 
-    /// Gives `key` a value that stays as long as there is room for it.
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    #[inline]
-    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.set(value, Metadata::default())?)
-    }
-
-    /// Gives `key` a value with flags or an expiry.
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    pub fn set_with(
+    #[inline(always)]
+    fn write<T, E>(
         &mut self,
         key: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<(), WriteError<TooLarge>> {
+        write: impl FnOnce(Keyed<'_, ConcurrentReads>) -> Result<T, E>,
+    ) -> Result<T, WriteError<E>> {
         let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.set(value, self.cache.metadata(options))?)
+        Ok(write(keyed)?)
     }
+
+    keyed_writes!(self, (&mut self), WriteError);
 
     /// Sets each key to its value, in order; memory accesses overlap. The keys may belong to any of the writer's
     /// partitions.
@@ -168,103 +156,5 @@ impl Writer {
     /// [`BuildError`]; partitions that were already resized stay so.
     pub fn resize(&mut self, memory_limit: usize) -> Result<(), BuildError> {
         self.cache.resize_partitions(self.claim.range(), memory_limit)
-    }
-
-    /// As [`Cache::update`].
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    pub fn update<'v>(
-        &mut self,
-        key: &[u8],
-        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
-    ) -> Result<(), WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.update(decide)?)
-    }
-
-    /// As [`Cache::add`].
-    ///
-    /// # Errors
-    /// [`WriteError`].
-    pub fn add(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.add(value, options)?)
-    }
-
-    /// As [`Cache::replace`].
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    pub fn replace(
-        &mut self,
-        key: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.replace(value, options)?)
-    }
-
-    /// As [`Cache::compare_and_swap`].
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    pub fn compare_and_swap(
-        &mut self,
-        key: &[u8],
-        expected: &[u8],
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.compare_and_swap(expected, value, options)?)
-    }
-
-    /// As [`Cache::set_if_unchanged`].
-    ///
-    /// # Errors
-    /// [`WriteError`]; the key keeps its former item.
-    pub fn set_if_unchanged(
-        &mut self,
-        key: &[u8],
-        token: Token,
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.set_if_unchanged(token, value, options)?)
-    }
-
-    /// As [`Cache::increment`].
-    ///
-    /// # Errors
-    /// [`WriteError`]; nothing was changed.
-    pub fn increment(
-        &mut self,
-        key: &[u8],
-        by: i64,
-        initial: Option<i64>,
-    ) -> Result<Option<i64>, WriteError<IncrementError>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.increment(by, initial)?)
-    }
-
-    /// As [`Cache::touch`].
-    ///
-    /// # Errors
-    /// [`WriteError`]: an item without expiry needs 8 more bytes to get one.
-    pub fn touch(
-        &mut self,
-        key: &[u8],
-        time_to_live: Option<Duration>,
-    ) -> Result<bool, WriteError<TooLarge>> {
-        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
-        Ok(keyed.touch(time_to_live)?)
     }
 }

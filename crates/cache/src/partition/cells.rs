@@ -62,17 +62,12 @@ impl Absence<'_> {
     }
 }
 
-/// An item found inline.
+/// An item found inline, not validated yet.
 pub(super) struct InlineItem<'a> {
     spot: Spot<'a>,
     way: usize,
     pub cell: Cell<'a>,
-}
-
-/// An item found inline beside a writer.
-pub(super) struct SeenInline<'a> {
     version: Version,
-    pub item: InlineItem<'a>,
 }
 
 impl<P: Policy> Body<P> {
@@ -94,60 +89,55 @@ impl<P: Policy> Body<P> {
         self.cells().is_some_and(|table| table.fits(key, value))
     }
 
-    /// Writer: the inline item of `key`.
-    #[inline(always)]
-    pub(super) fn find_inline(&self, hash: KeyHash, key: &[u8]) -> Option<InlineItem<'_>> {
-        let spot = self.inline_for(key)?.spot(hash);
-        spot.find(key).map(|(way, cell)| InlineItem { spot, way, cell })
-    }
-}
-
-impl<P: Policy, A: Access> Partition<P, A> {
     /// Looks for the inline item of `key`.
     #[inline(always)]
-    pub(super) fn look_inline<'a>(
-        &self,
-        body: &'a Body<P>,
-        hash: KeyHash,
-        key: &[u8],
-    ) -> Fast<SeenInline<'a>, Absence<'a>> {
-        let Some(table) = body.inline_for(key) else { return Fast::Miss(Absence(None)) };
+    pub(super) fn look_inline(&self, hash: KeyHash, key: &[u8]) -> Fast<InlineItem<'_>, Absence<'_>> {
+        let Some(table) = self.inline_for(key) else { return Fast::Miss(Absence(None)) };
         let spot = table.spot(hash);
         let Some(version) = spot.bucket().version().at_rest() else { return Fast::Retry };
         match spot.find(key) {
-            Some((way, cell)) => Fast::Hit(SeenInline { version, item: InlineItem { spot, way, cell } }),
+            Some((way, cell)) => Fast::Hit(InlineItem { spot, way, cell, version }),
             None => Fast::Miss(Absence(Some((spot.bucket(), version)))),
         }
     }
 
     /// As [`look_inline`](Self::look_inline), in fewer instructions, if no other item in the bucket has the key's tag.
     #[inline(always)]
-    pub(super) fn see_inline<'a>(
+    pub(super) fn see_inline(
         &self,
-        body: &'a Body<P>,
         hash: KeyHash,
         key: &[u8],
         ahead: Ahead,
-    ) -> Fast<SeenInline<'a>, Absence<'a>> {
-        let Some(table) = body.inline_for(key) else { return Fast::Miss(Absence(None)) };
+    ) -> Fast<InlineItem<'_>, Absence<'_>> {
+        let Some(table) = self.inline_for(key) else { return Fast::Miss(Absence(None)) };
         let spot = ahead.spot(table, hash);
         let Some(version) = spot.bucket().version().at_rest() else { return Fast::Retry };
         match spot.first() {
-            Some((way, cell)) if cell.is_of(key) => {
-                Fast::Hit(SeenInline { version, item: InlineItem { spot, way, cell } })
-            }
+            Some((way, cell)) if cell.is_of(key) => Fast::Hit(InlineItem { spot, way, cell, version }),
             Some(_) => Fast::Retry,
             None => Fast::Miss(Absence(Some((spot.bucket(), version)))),
         }
     }
 
+    /// Writer: the inline item of `key`.
+    #[inline(always)]
+    pub(super) fn find_inline(&self, hash: KeyHash, key: &[u8]) -> Option<InlineItem<'_>> {
+        match self.look_inline(hash, key) {
+            Fast::Hit(item) => Some(item),
+            // No change is in progress.
+            Fast::Miss(_) | Fast::Retry => None,
+        }
+    }
+}
+
+impl<P: Policy, A: Access> Partition<P, A> {
     /// Whether what was read of an inline item is consistent. Counts an access if it is.
     #[inline(always)]
-    pub(super) fn confirm_inline(&self, body: &Body<P>, seen: &SeenInline<'_>) -> bool {
-        let bucket = seen.item.spot.bucket();
-        let is_valid = bucket.version().is_unchanged(seen.version) && self.body.is_current(body);
+    pub(super) fn confirm_inline(&self, body: &Body<P>, item: &InlineItem<'_>) -> bool {
+        let bucket = item.spot.bucket();
+        let is_valid = bucket.version().is_unchanged(item.version) && self.body.is_current(body);
         if is_valid {
-            bucket.counts().count(seen.item.way, self.counted_max);
+            bucket.counts().count(item.way, self.counted_max);
         }
         is_valid
     }
@@ -156,27 +146,27 @@ impl<P: Policy, A: Access> Partition<P, A> {
     #[inline(always)]
     pub(super) fn overwrite_inline(&self, hash: KeyHash, key: &[u8], ahead: Ahead, value: &[u8]) -> bool {
         let body = self.body.get();
-        let Some(table) = body.cells().filter(|table| table.fits(key, value)) else { return false };
-        let spot = ahead.spot(table, hash);
-        let version = spot.bucket().version();
-        let Some(seen) = version.at_rest() else { return false };
-        let Some((way, _)) = spot.first().filter(|(_, cell)| cell.is_of(key)) else { return false };
-        let _writing = self.enter();
-        // The bucket has not changed since it was read, so the item is still there.
-        if !version.is_unchanged(seen) || !self.body.is_current(body) || self.policy.is_upkeep_due() {
+        if !body.has_cell_for(key, value) {
             return false;
         }
-        self.put_over_at(spot, way, key.len(), value);
-        true
+        let Fast::Hit(item) = body.see_inline(hash, key, ahead) else { return false };
+        let _writing = self.enter();
+        // If the bucket has not changed since it was read, the item is still there.
+        let is_same = item.spot.bucket().version().is_unchanged(item.version) && self.body.is_current(body);
+        if is_same && !self.policy.is_upkeep_due() {
+            self.put_over_at(&item, key.len(), value);
+            return true;
+        }
+        false
     }
 
     #[inline(always)]
-    fn put_over_at(&self, spot: Spot<'_>, way: usize, key_len: usize, value: &[u8]) {
-        let bucket = spot.bucket();
+    fn put_over_at(&self, item: &InlineItem<'_>, key_len: usize, value: &[u8]) {
+        let bucket = item.spot.bucket();
         let changing = self.begin_change(bucket);
-        spot.put_over(way, key_len, value);
+        item.spot.put_over(item.way, key_len, value);
         changing.end();
-        bucket.counts().count(way, self.counted_max);
+        bucket.counts().count(item.way, self.counted_max);
         Counters::count(&self.counters.updated_in_place);
     }
 
@@ -194,7 +184,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
         metadata: Metadata,
     ) -> Result<(), P::Refusal> {
         if metadata == Metadata::default() && body.has_cell_for(key, value) {
-            self.put_over_at(found.spot, found.way, key.len(), value);
+            self.put_over_at(found, key.len(), value);
             return Ok(());
         }
         self.put_in_region(body, hash, None, key, value, metadata)
@@ -239,8 +229,11 @@ impl<P: Policy, A: Access> Partition<P, A> {
 
     /// Empties a cell and counts its item in `reason`.
     pub(super) fn empty(&self, item: &InlineItem<'_>, reason: &AtomicU64) {
-        let bucket = item.spot.bucket();
-        self.change(bucket, || bucket.clear(item.way));
+        self.empty_way(item.spot.bucket(), item.way, reason);
+    }
+
+    fn empty_way(&self, bucket: &InlineBucket, way: usize, reason: &AtomicU64) {
+        self.change(bucket, || bucket.clear(way));
         Counters::uncount(&self.counters.inline);
         Counters::count(reason);
     }
@@ -249,8 +242,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
     pub fn empty_all(&self, body: &Body<P>) {
         for spot in body.cells().into_iter().flat_map(|table| table.spots()) {
             for way in spot.bucket().ways() {
-                let item = InlineItem { spot, way, cell: spot.cell(way) };
-                self.empty(&item, &self.counters.removed);
+                self.empty_way(spot.bucket(), way, &self.counters.removed);
             }
         }
     }

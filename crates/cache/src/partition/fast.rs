@@ -46,9 +46,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
         target: T,
     ) -> Fast<T::Copied> {
         let body = self.body.get();
-        let absence = match self.see_inline(body, hash, key, ahead) {
+        let absence = match body.see_inline(hash, key, ahead) {
             Fast::Hit(seen) => {
-                let Some(copied) = target.copy(seen.item.cell.value()) else { return Fast::Retry };
+                let Some(copied) = target.copy(seen.cell.value()) else { return Fast::Retry };
                 return if self.confirm_inline(body, &seen) { Fast::Hit(copied) } else { Fast::Retry };
             }
             Fast::Retry => return Fast::Retry,

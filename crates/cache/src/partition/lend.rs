@@ -26,12 +26,12 @@ impl<P: Policy, A: Access> Partition<P, A> {
             return Err(take);
         }
         let body = self.body.get();
-        let look = match self.see_inline(body, hash, key, ahead) {
-            Fast::Retry => self.look_inline(body, hash, key),
+        let look = match body.see_inline(hash, key, ahead) {
+            Fast::Retry => body.look_inline(hash, key),
             usual => usual,
         };
         if let Fast::Hit(seen) = look {
-            let value = seen.item.cell.value();
+            let value = seen.cell.value();
             let _loan = self.gate.lend();
             // SAFETY: as below.
             let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else { return Err(take) };

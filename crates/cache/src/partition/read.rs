@@ -61,9 +61,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
         extract: &mut impl FnMut(Value<'_>, Metadata) -> T,
     ) -> Option<Option<T>> {
         let body = self.body.get();
-        let absence = match self.look_inline(body, hash, key) {
+        let absence = match body.look_inline(hash, key) {
             Fast::Hit(seen) => {
-                let value = extract(seen.item.cell.value(), Metadata::default());
+                let value = extract(seen.cell.value(), Metadata::default());
                 return self.confirm_inline(body, &seen).then_some(Some(value));
             }
             Fast::Retry => return None,
