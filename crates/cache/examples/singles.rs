@@ -24,7 +24,8 @@ fn main() {
     let value = vec![b'v'; value_bytes];
     let mut found = 0;
     if arguments.get(3).is_some_and(|mode| mode == "store") {
-        let store = Store::builder().memory_limit(4 << 20).build().expect("memory");
+        let builder = Store::builder().memory_limit(4 << 20).payload_bytes_mean(key_bytes + value_bytes);
+        let store = builder.build().expect("memory");
         keys.iter().for_each(|key| store.set(key, &value).expect("room"));
         for key in std::iter::repeat_n(&keys, rounds).flatten() {
             if is_set {

@@ -142,9 +142,17 @@ impl<A: Access> Cache<A> {
 }
 
 impl<A: SharedWrites> Cache<A> {
+    /// Gives `key` a value that stays as long as there is room for it.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; the key keeps its former item.
+    #[inline]
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<(), TooLarge> {
+        self.keyed(key).set(value, Metadata::default())
+    }
+
     keyed_writes!(self, (&self), Refused);
 
-    #[inline(always)]
     fn write<T, E>(&self, key: &[u8], write: impl FnOnce(Keyed<'_, A>) -> Result<T, E>) -> Result<T, E> {
         write(self.keyed(key))
     }

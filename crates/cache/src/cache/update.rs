@@ -61,19 +61,10 @@ impl std::error::Error for IncrementError {
     }
 }
 
-/// The writes of one key, for a cache that writes by itself and for a writer: the receiver, and the type of a refusal.
+/// The writes of one key besides `set`, for a cache that writes by itself and for a writer: the receiver, and the type of a refusal.
 /// Both have a function `write`, which calls another with the key's [`Keyed`](super::keyed::Keyed).
 macro_rules! keyed_writes {
     ($self:ident, ($($receiver:tt)+), $refused:ident) => {
-        /// Gives `key` a value that stays as long as there is room for it.
-        ///
-        /// # Errors
-        /// [`TooLarge`]; the key keeps its former item.
-        #[inline]
-        pub fn set($($receiver)+, key: &[u8], value: &[u8]) -> Result<(), $refused<TooLarge>> {
-            $self.write(key, |keyed| keyed.set(value, Metadata::default()))
-        }
-
         /// Gives `key` a value with flags or an expiry.
         ///
         /// # Errors

@@ -108,7 +108,16 @@ impl Writer {
         Ok(Keyed { cache: &self.cache, partition: self.claim.own(hash)?, hash, key })
     }
 
-    #[inline(always)]
+    /// Gives `key` a value that stays as long as there is room for it.
+    ///
+    /// # Errors
+    /// [`WriteError`]; the key keeps its former item.
+    #[inline]
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), WriteError<TooLarge>> {
+        let keyed = self.keyed(key).map_err(WriteError::OtherPartition)?;
+        Ok(keyed.set(value, Metadata::default())?)
+    }
+
     fn write<T, E>(
         &mut self,
         key: &[u8],
