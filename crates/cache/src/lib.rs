@@ -20,7 +20,8 @@
 //! Goals: two memory accesses per get, overlapped in batches; few bytes of overhead per item; an eviction policy that
 //! copes with skew, scans and drift at once; a single memory limit, which is kept.
 //!
-//! [`Store`] is the same without eviction: it refuses items for which it has no room.
+//! [`Store`] is the same without eviction: it refuses items for which it has no room. Both are partitions with another
+//! policy, index and region.
 //!
 //! Not a goal: durability. The contents of a cache are lost when the process ends.
 //!

@@ -1,4 +1,5 @@
-//! Items where they are stored, and their values. Beside a writer the bytes may be anything until the read is validated.
+//! Items where they are stored, and their values. Beside a writer the bytes may be anything until the read is
+//! validated.
 
 use crate::memory::{Ring, UNIT_BYTES};
 use crate::sync::Ordering;

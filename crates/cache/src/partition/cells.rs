@@ -1,6 +1,6 @@
-//! Items that are stored in their bucket of the inline table, in front of index and logs.
+//! Items that are stored in their bucket of the inline table, in front of index and region.
 //!
-//! A key has one item: inline or in the logs. A reader looks inline first. An item that moves is stored at its new
+//! A key has one item: inline or in the region. A reader looks inline first. An item that moves is stored at its new
 //! position before it is removed from the old one. So a reader that finds the item in neither place finally checks
 //! whether the inline bucket has changed since it looked there.
 
@@ -170,7 +170,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
         Counters::count(&self.counters.updated_in_place);
     }
 
-    /// Replaces the inline item of a key: in its cell, if the new one fits, otherwise in the logs.
+    /// Replaces the inline item of a key: in its cell, if the new one fits, otherwise in the region.
     ///
     /// # Errors
     /// The policy's refusal; the key keeps its former item.
@@ -190,7 +190,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
         self.put_in_region(body, hash, None, key, value, metadata)
     }
 
-    /// Empties the cell of a key whose item is now in the logs.
+    /// Empties the cell of a key whose item is now in the region.
     #[inline(always)]
     pub(super) fn empty_replaced(&self, body: &Body<P>, hash: KeyHash, key: &[u8]) {
         if let Some(found) = body.find_inline(hash, key) {

@@ -52,8 +52,8 @@ impl<P: Policy, A: Access> Partition<P, A> {
             || body.cells().is_some_and(|table| self.is_inline_full(table, hash))
     }
 
-    /// While few cells are taken, items of full inline buckets go to the region: they are one in a hundred, for which it
-    /// has room.
+    /// While few cells are taken, items of full inline buckets go to the region: they are one in a hundred, for which
+    /// it has room.
     fn is_inline_full(&self, table: &InlineTable, hash: KeyHash) -> bool {
         let items = self.counters.inline.load(Ordering::Relaxed);
         items * CELLS_TAKEN_MAX.1 >= (table.len() * CELLS) as u64 * CELLS_TAKEN_MAX.0
