@@ -14,8 +14,8 @@ use super::body::{Body, Found};
 
 /// The policy of a partition, with the state that it keeps. All calls are resolved when the program is compiled.
 ///
-/// Reads and writes are the same for all policies: `fast`, `read` and `write`. What a policy leaves at its default costs
-/// it nothing.
+/// Reads and writes are the same for all policies: `fast`, `read` and `write`. What a policy leaves at its default
+/// costs it nothing.
 pub(crate) trait Policy: Sized + fmt::Debug + Send + Sync + 'static {
     /// Where keys are looked up.
     type Index: Index;
