@@ -20,7 +20,6 @@ pub mod large;
 pub mod latencies;
 pub mod measurement;
 pub mod metadata;
-pub mod paper;
 pub mod process;
 pub mod random;
 pub mod report;

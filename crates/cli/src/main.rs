@@ -68,8 +68,6 @@ enum Command {
     Calibrate(commands::calibrate::Options),
     /// Run a benchmark
     Bench(commands::bench::Options),
-    /// Evaluate a cost model
-    Model(commands::model::Options),
     /// Serve a database over the Redis protocol
     Serve(commands::serve::Options),
 }
@@ -94,7 +92,6 @@ fn main() -> ExitCode {
         Command::Plan(options) => commands::plan::run(&options),
         Command::Calibrate(options) => commands::calibrate::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
-        Command::Model(options) => commands::model::run(&options),
         Command::Serve(options) => commands::serve::run(&options),
     };
     match outcome {

@@ -5,6 +5,8 @@ mod common;
 use std::path::Path;
 use std::process::Output;
 
+use alluvium_model::Plan;
+use alluvium_model::plan_model::{ItemSize, PlanModel, Workload};
 use common::alluvium;
 use serde_json::Value;
 
@@ -34,13 +36,13 @@ fn a_plan_keeps_its_limits_and_says_why() {
         .filter_map(Value::as_f64)
         .sum();
     assert!((sum / recommended["write_amplification"].as_f64().unwrap() - 1.0).abs() < 1e-9);
-    assert_eq!(answer["named"].as_array().unwrap().len(), alluvium_model::Plan::NAMES.len());
+    assert_eq!(answer["named"].as_array().unwrap().len(), Plan::NAMES.len());
     assert!(!answer["frontier"].as_array().unwrap().is_empty());
     assert!(!answer["explanation"].as_array().unwrap().is_empty());
     // The output is a plan that the model and the engine accept.
-    std::fs::write(directory.path().join("plan.json"), recommended["plan"].to_string()).unwrap();
-    let priced = alluvium(directory.path(), "model plan --file plan.json --keys 2e7");
-    assert!(priced.status.success());
+    let made = Plan::from_json(&recommended["plan"].to_string()).unwrap();
+    let item = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
+    assert!(PlanModel::new(made, Workload::load(2e7, item).unwrap()).cost().is_ok());
     let explained = alluvium(directory.path(), "plan --items 2e7 --explain");
     assert!(
         text(&explained).contains("Chosen: log >") && text(&explained).contains("memory"),

@@ -38,7 +38,7 @@ impl From<PlanError> for ModelError {
 }
 
 /// Refuses a value outside `low..=high`, and NaN.
-pub(crate) fn within(name: &'static str, value: f64, low: f64, high: f64) -> Result<f64, ModelError> {
+pub fn within(name: &'static str, value: f64, low: f64, high: f64) -> Result<f64, ModelError> {
     if value >= low && value <= high {
         return Ok(value);
     }
@@ -46,7 +46,7 @@ pub(crate) fn within(name: &'static str, value: f64, low: f64, high: f64) -> Res
 }
 
 /// Refuses a value that is not a finite number above 0.
-pub(crate) fn positive(name: &'static str, value: f64) -> Result<f64, ModelError> {
+pub fn positive(name: &'static str, value: f64) -> Result<f64, ModelError> {
     if value > 0.0 && value.is_finite() {
         return Ok(value);
     }

@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 
 pub use config::StoreOptions;
 pub use phase::Phase;
-pub(crate) use probe::bytes_written;
+pub use probe::bytes_written;
 pub use workload::Workload;
 
 use ahead_clock::AheadClock;

@@ -11,7 +11,6 @@ use alluvium_bench::graph::{self, GraphOptions};
 use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
 use alluvium_bench::metadata::{self, MetadataOptions};
-use alluvium_bench::paper::{self, PaperOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
@@ -46,8 +45,6 @@ enum Benchmark {
     Cache(CacheOptions),
     /// Items of 0 B to 64 MiB together: space, rewrites, reads; every value is verified
     Large(LargeOptions),
-    /// Published results measured again, as numbers and drawings
-    Paper(PaperOptions),
     /// Synced puts compared with the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -89,7 +86,6 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         Benchmark::Cache(options) => cache::run(options, &mut report),
         Benchmark::Large(options) => large::run(options, &mut report),
-        Benchmark::Paper(options) => paper::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

@@ -11,7 +11,6 @@ pub mod export;
 pub mod get;
 pub mod import;
 pub mod inspect;
-pub mod model;
 pub mod plan;
 pub mod put;
 pub mod repair;

@@ -18,7 +18,7 @@
 //!
 //! Buckets are 95 % full. With items of 1 to 200 bytes and a fifth of the buckets remembered, 8 bytes each, a lookup
 //! reads 1.01 buckets; the directory takes another 0.05 bits an item. `bench index --structure bucketed`,
-//! `bench paper wu-4.5`, `wu-4.7`.
+//! `cargo papers figure wu-4.5 wu-4.7`.
 //!
 //! # Where we differ
 //!

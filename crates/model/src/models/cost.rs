@@ -15,7 +15,8 @@ pub struct Component {
 }
 
 impl Component {
-    pub(crate) fn new(name: impl Into<String>, amount: f64) -> Self {
+    /// A part with this name.
+    pub fn new(name: impl Into<String>, amount: f64) -> Self {
         Self { name: name.into(), amount }
     }
 }
@@ -33,11 +34,6 @@ pub struct Cost {
     pub memory: Vec<Component>,
     /// Space on the device for each unit of live data, by kind. The sum is the space amplification.
     pub space: Vec<Component>,
-}
-
-/// Name of the writes that move data from the level above into a level; level 1 is made from memory.
-pub(super) fn transition(level: u32) -> String {
-    if level == 1 { "memory to level 1".to_owned() } else { format!("level {} to {level}", level - 1) }
 }
 
 fn sum(components: &[Component]) -> f64 {

@@ -2,7 +2,7 @@
 
 /// Runs of one age class, as a lookup sees them at a random moment.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stage {
+pub struct Stage {
     /// Share of the gets of present keys that are answered here or in a younger stage.
     pub found: f64,
     /// Average number of runs over a key.
@@ -52,9 +52,16 @@ impl Stage {
     }
 }
 
+/// Share of absent keys that one Bloom filter passes, with `bits` bits a key and the best number of hash functions:
+/// 2^(−bits · ln 2).
+pub fn bloom_false_positive_rate(bits: f64) -> f64 {
+    (-bits * std::f64::consts::LN_2 * std::f64::consts::LN_2).exp()
+}
+
 /// Stages from young to old.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Lookup {
+pub struct Lookup {
+    /// The stages, the youngest first.
     pub stages: Vec<Stage>,
 }
 

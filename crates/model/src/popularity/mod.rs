@@ -8,11 +8,11 @@ mod compressed;
 mod density;
 mod histogram;
 mod primitives;
+mod requests;
 mod zipf;
 
 #[cfg(test)]
 mod tests;
 
 pub use compressed::{KeyDistribution, KeyGroup};
-
-pub(crate) use zipf::ZipfSampler;
+pub use requests::RequestStream;

@@ -54,7 +54,7 @@ fn tail_low() -> f64 {
 /// Draws ranks, from 0, of a Zipf distribution: the head by its cumulative probabilities, the tail by inverting the
 /// integral that [`groups`] sums. Exact to 10⁻⁶ of each probability. A draw takes a few nanoseconds to tens of them.
 #[derive(Clone, Debug)]
-pub(crate) struct ZipfSampler {
+pub(super) struct ZipfSampler {
     keys: f64,
     skew: f64,
     /// Probability of a rank in the head up to and including each one.

@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use alluvium_index::slb::{Config, Lookup, OwnedBuffer, Reader, SharedBuffer, Stats};
-use alluvium_model::simulator::RequestStream;
+use alluvium_model::RequestStream;
 
 use super::chained::Chained;
 use super::subject::{Item, Subject, key_of};
@@ -66,9 +66,13 @@ pub struct Outcome {
 /// One way to use a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Through {
+    /// The form of the buffer and of the calls.
     pub name: &'static str,
+    /// Median of the rates.
     pub per_s: f64,
+    /// Median of the ratios.
     pub ratio: f64,
+    /// The counters at the end.
     pub stats: Stats,
 }
 

@@ -4,11 +4,11 @@
 //! same requests alternate between direct lookups and buffers of each form, with one key per call and with many. Ratios
 //! are medians over the rounds of one process. Every answer is verified, within the timed loop.
 
-pub(crate) mod beside_items;
-pub(crate) mod chained;
-pub(crate) mod contest;
-pub(crate) mod store;
-pub(crate) mod subject;
+pub mod beside_items;
+pub mod chained;
+pub mod contest;
+pub mod store;
+pub mod subject;
 
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::slb::Config;

@@ -7,7 +7,9 @@ use crate::random::mix;
 /// An item: a key of 8 bytes and a value of 64, as in the thesis.
 #[derive(Clone, Debug)]
 pub struct Item {
+    /// The key.
     pub key: u64,
+    /// The value, each word the same.
     pub value: [u64; 8],
 }
 

@@ -8,16 +8,17 @@ mod html;
 mod picture;
 mod report;
 mod text;
+mod wear;
 
 use std::path::PathBuf;
 
 use alluvium_model::planner::{Space, plan};
 
-use super::model::output::WearOptions;
 use crate::failure::Failure;
 use crate::output::JsonOption;
 use demand::DemandOptions;
 use report::Report;
+use wear::WearOptions;
 
 /// Options of `plan`.
 #[derive(Clone, Debug, clap::Args)]

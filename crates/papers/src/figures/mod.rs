@@ -1,0 +1,196 @@
+//! `alluvium-papers figure`: published figures reproduced at this machine's scale, as numbers and as drawings.
+//!
+//! Each figure is a function from [`Scale`] to a [`Figure`], in a file named after its paper and number.
+
+mod chart;
+mod figure;
+mod leveldb;
+mod lim_4_10;
+mod lim_4_12;
+mod lim_4_14;
+mod lim_4_15;
+mod lim_4_9;
+mod mica;
+mod mica_5_12;
+mod mica_5_16;
+mod silt_8;
+mod skimpy_4;
+mod slb;
+mod slb_2_11;
+mod slb_2_12;
+mod slb_2_7;
+mod slb_2_8;
+mod slim_9;
+mod wu;
+mod wu_4_11;
+mod wu_4_5;
+mod wu_4_7;
+
+use std::path::PathBuf;
+
+use alluvium_bench::{BenchError, Measurement, Report, WorkDirectories};
+use serde_json::Value;
+
+pub use figure::{Axis, Figure, Origin, Panel, Published, Series};
+
+/// Options of `figure`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct FigureOptions {
+    /// Figures by paper and number, for example lim-4.9; `all` for every one
+    #[arg(required_unless_present = "list")]
+    figures: Vec<String>,
+    /// List the figures, and run none
+    #[arg(long)]
+    list: bool,
+    /// Directory for FIGURE.json and FIGURE.svg; created if missing
+    #[arg(long, default_value = "alluvium-paper")]
+    out: PathBuf,
+    /// Maximum keys that are simulated or measured; curves of models extend beyond. 10 million take some ten seconds
+    /// per point
+    #[arg(long, default_value_t = 10_000_000)]
+    simulated_keys_max: u64,
+    /// Maximum items of a store that is loaded for a figure, next to FIGURE.json; 4 million take about a minute
+    #[arg(long, default_value_t = 4_000_000)]
+    stored_items_max: u64,
+    /// Seed of simulated keys and requests
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// The size of the experiments.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// Maximum keys of a simulation.
+    pub simulated_keys_max: u64,
+    /// Maximum items of a store.
+    pub stored_items_max: u64,
+    /// Where stores are created, and removed again.
+    pub directory: PathBuf,
+    /// Makes and removes their directories.
+    pub directories: WorkDirectories,
+    /// Seed of simulations.
+    pub seed: u64,
+}
+
+type Draw = fn(&Scale) -> Result<Figure, BenchError>;
+
+/// Every figure, by paper and number.
+const FIGURES: [(&str, Draw); 17] = [
+    ("lim-4.9", lim_4_9::draw),
+    ("lim-4.10", lim_4_10::draw),
+    ("lim-4.12", lim_4_12::draw),
+    ("lim-4.14", lim_4_14::draw),
+    ("lim-4.15", lim_4_15::draw),
+    ("mica-5.12", mica_5_12::draw),
+    ("mica-5.16", mica_5_16::draw),
+    ("silt-8", silt_8::draw),
+    ("skimpy-4", skimpy_4::draw),
+    ("slb-2.7", slb_2_7::draw),
+    ("slb-2.8", slb_2_8::draw),
+    ("slb-2.11", slb_2_11::draw),
+    ("slb-2.12", slb_2_12::draw),
+    ("slim-9", slim_9::draw),
+    ("wu-4.5", wu_4_5::draw),
+    ("wu-4.7", wu_4_7::draw),
+    ("wu-4.11", wu_4_11::draw),
+];
+
+/// Runs the requested figures, writes each as numbers and as a drawing, and reports what can be compared with the
+/// paper.
+///
+/// # Errors
+/// An unknown figure, before any is run; a directory that cannot be written.
+pub fn run(options: &FigureOptions, report: &mut Report) -> Result<(), BenchError> {
+    if options.list {
+        for (id, _) in FIGURES {
+            report.add(Measurement::new("paper", id))?;
+        }
+        return Ok(());
+    }
+    let chosen = choose(&options.figures)?;
+    std::fs::create_dir_all(&options.out)?;
+    let scale = Scale {
+        simulated_keys_max: options.simulated_keys_max,
+        stored_items_max: options.stored_items_max,
+        directory: options.out.clone(),
+        directories: report.directories().clone(),
+        seed: options.seed,
+    };
+    for draw in chosen {
+        let figure = draw(&scale)?;
+        let numbers = serde_json::to_vec_pretty(&figure).map_err(std::io::Error::from)?;
+        std::fs::write(options.out.join(format!("{}.json", figure.id)), numbers)?;
+        std::fs::write(options.out.join(format!("{}.svg", figure.id)), chart::svg(&figure)?)?;
+        report.add(measurement(&figure, &scale))?;
+    }
+    Ok(())
+}
+
+fn choose(names: &[String]) -> Result<Vec<Draw>, BenchError> {
+    let mut chosen = Vec::new();
+    for name in names {
+        let matching = FIGURES.iter().filter(|(id, _)| id == name || name == "all");
+        let before = chosen.len();
+        chosen.extend(matching.map(|&(_, draw)| draw));
+        if chosen.len() == before {
+            let known: Vec<&str> = FIGURES.iter().map(|(id, _)| *id).collect();
+            return Err(BenchError::Usage(format!("no figure {name}; there are {}", known.join(", "))));
+        }
+    }
+    Ok(chosen)
+}
+
+/// The paper's numbers compared with ours, and how far simulations are from models. The name of a paper's number ends
+/// in `_published`.
+fn measurement(figure: &Figure, scale: &Scale) -> Measurement {
+    let mut measurement = Measurement::new("paper", figure.id)
+        .config("simulated_keys_max", scale.simulated_keys_max)
+        .config("stored_items_max", scale.stored_items_max)
+        .config("seed", scale.seed);
+    if let Some(deviation) = figure.deviation_max() {
+        measurement = measurement.metric("simulation_to_model_deviation_max", deviation);
+    }
+    for published in &figure.published {
+        measurement.metrics.insert(published.name.clone(), published.ours.into());
+        let name = format!("{}_published", published.name);
+        measurement.metrics.insert(name, Value::from(published.published));
+    }
+    measurement
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_drawn_and_simulations_are_near_models() {
+        let directory = tempfile::tempdir().unwrap();
+        let scale = Scale {
+            simulated_keys_max: 200_000,
+            stored_items_max: 40_000,
+            directory: directory.path().to_owned(),
+            directories: WorkDirectories::default(),
+            seed: 7,
+        };
+        for (id, draw) in FIGURES {
+            let figure = draw(&scale).unwrap();
+            assert_eq!(figure.id, id);
+            assert!(figure.panels.iter().all(|panel| !panel.series.is_empty()), "{id}");
+            for series in figure.panels.iter().flat_map(|panel| &panel.series) {
+                assert!(series.points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{id}");
+                assert!(series.points.is_sorted_by(|a, b| a.0 < b.0), "{id} {}", series.name);
+            }
+            // The smallest stores, in which a level has only a few tables, are hardest to model.
+            assert!(figure.deviation_max().is_none_or(|deviation| deviation < 0.1), "{id}");
+            let drawing = chart::svg(&figure).unwrap();
+            assert!(drawing.starts_with("<svg") && drawing.trim_end().ends_with("</svg>"), "{id}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_figure_is_refused_by_name() {
+        let error = choose(&["lim-4.9".to_owned(), "lim-9.9".to_owned()]).unwrap_err();
+        assert!(error.to_string().contains("no figure lim-9.9; there are lim-4.9"), "{error}");
+        assert_eq!(choose(&["all".to_owned()]).unwrap().len(), FIGURES.len());
+    }
+}
