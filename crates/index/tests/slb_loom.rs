@@ -4,7 +4,7 @@
 //! The table has one line. Items are two words that a change stores one after the other.
 #![cfg(loom)]
 
-use alluvium_index::slb::{Outcome, Reference, Shared, Table};
+use alluvium_index::slb::{Outcome, Reference, Table};
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::sync::{Arc, Mutex};
 use loom::thread;
@@ -24,7 +24,7 @@ fn model(story: impl Fn() + Sync + Send + 'static) {
 
 /// An index of one key: its item's position, protected by a lock, and two slots.
 struct Index {
-    table: Table<Shared>,
+    table: Table,
     place: Mutex<Option<u32>>,
     slots: [[AtomicU64; 2]; 2],
 }

@@ -1,12 +1,12 @@
 //! Random operations on a buffer in front of an index, compared with a map: no answer is stale, whether or not the
-//! buffer is bypassed meanwhile.
+//! buffer is bypassed meanwhile. And what calibrations decide.
 #![cfg(not(loom))]
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use alluvium_index::slb::{Clock, Config, Lookup, OwnedBuffer, Pace, Reference, SharedBuffer};
+use alluvium_index::slb::{Buffer, Calibration, Config, Lookup, Reader, Reference};
 use proptest::prelude::*;
 
 /// A clock that only its holders advance.
@@ -14,14 +14,12 @@ use proptest::prelude::*;
 struct Hand(Rc<Cell<u64>>);
 
 impl Hand {
-    fn turn(&self, ns: u64) {
-        self.0.set(self.0.get() + ns);
-    }
-}
-
-impl Clock for Hand {
     fn now_ns(&self) -> u64 {
         self.0.get()
+    }
+
+    fn turn(&self, ns: u64) {
+        self.0.set(self.0.get() + ns);
     }
 }
 
@@ -84,10 +82,19 @@ impl Lookup for Slots {
     }
 }
 
-/// Trials every few lookups.
-fn hasty() -> Config {
-    let pace = Pace { window: 8, block: 4, stretch_ns_min: 0, pairs: 3, interval_min: 16, interval_max: 64 };
-    Config { cache_bytes: 2 * 64, log_bytes: 64, pace }
+const SMALL: Config = Config { cache_bytes: 2 * 64, log_bytes: 64 };
+
+/// Calibrates for lookups that take these times in the index and in the buffer.
+fn calibrate(
+    buffer: &mut Buffer<Slots>,
+    (search_ns, resolve_ns): (u64, u64),
+    sample: &[u16],
+    keys_per_call: usize,
+) -> Calibration {
+    buffer.index().search_ns.set(search_ns);
+    buffer.index().resolve_ns.set(resolve_ns);
+    let clock = buffer.index().clock.clone();
+    buffer.calibrate_with(sample, keys_per_call, || clock.now_ns())
 }
 
 #[derive(Clone, Debug)]
@@ -97,7 +104,7 @@ enum Operation {
     Put(u16),
     PutUntold(u16),
     Remove(u16),
-    Price(u64, u64),
+    Calibrate(u64, u64),
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -108,7 +115,7 @@ fn operation() -> impl Strategy<Value = Operation> {
         2 => key.clone().prop_map(Operation::Put),
         1 => key.clone().prop_map(Operation::PutUntold),
         2 => key.prop_map(Operation::Remove),
-        1 => (1..9_u64, 1..9_u64).prop_map(|(search, resolve)| Operation::Price(search, resolve)),
+        1 => (1..9_u64, 1..9_u64).prop_map(|(search, resolve)| Operation::Calibrate(search, resolve)),
     ]
 }
 
@@ -143,210 +150,155 @@ fn looked_up(map: &HashMap<u16, u64>, keys: &[u16]) -> Vec<(u16, Option<u64>)> {
 
 proptest! {
     #[test]
-    fn an_owned_buffer_agrees_with_a_map(operations in prop::collection::vec(operation(), 1..600)) {
-        let clock = Hand::default();
-        let index = Slots { clock: clock.clone(), ..Slots::default() };
-        let mut buffer = OwnedBuffer::with_clock(index, hasty(), clock, 7);
-        let mut map = HashMap::new();
-        let mut lookups = 0;
-        for (operation, stamp) in operations.iter().zip(1..) {
-            match operation {
-                Operation::Get(key) => {
-                    prop_assert_eq!(buffer.get(key), map.get(key).copied());
-                    lookups += 1;
-                }
-                Operation::GetEach(keys) => {
-                    let mut found = Vec::new();
-                    buffer.get_each(keys, |key, item| found.push((*key, item)));
-                    prop_assert_eq!(found, looked_up(&map, keys));
-                    lookups += keys.len() as u64;
-                }
-                Operation::Price(search, resolve) => {
-                    buffer.index().search_ns.set(*search);
-                    buffer.index().resolve_ns.set(*resolve);
-                }
-                Operation::Put(key) | Operation::PutUntold(key) | Operation::Remove(key) => {
-                    let changed = buffer.change(key, |index| mutate(index, operation, stamp));
-                    prop_assert_eq!(changed, change_map(&mut map, operation, stamp));
-                }
-            }
-            let stats = buffer.stats();
-            prop_assert_eq!(stats.lookups + stats.lookups_direct, lookups);
-            prop_assert!(stats.hits <= stats.lookups);
-        }
-    }
-
-    #[test]
-    fn two_readers_of_two_shared_buffers_agree_with_maps(
+    fn two_readers_of_two_buffers_agree_with_maps(
         operations in prop::collection::vec((operation(), 0..2_usize, 0..2_usize), 1..600),
     ) {
-        let clock = Hand::default();
-        let buffers = [(); 2].map(|()| SharedBuffer::new(Slots { clock: clock.clone(), ..Slots::default() }, hasty()));
-        let mut readers = [buffers[0].reader_with(clock.clone(), 7), buffers[1].reader_with(clock, 8)];
+        let mut buffers = [(); 2].map(|()| Buffer::new(Slots::default(), SMALL));
+        let mut readers = [Reader::with_seed(7), Reader::with_seed(8)];
         let mut maps: [HashMap<u16, u64>; 2] = Default::default();
+        let mut lookups = [0; 2];
         for ((operation, buffer, reader), stamp) in operations.iter().zip(1..) {
-            let (buffer, map, reader) = (&buffers[*buffer], &mut maps[*buffer], &mut readers[*reader]);
+            let (number, map) = (*reader, &mut maps[*buffer]);
+            let (buffer, reader) = (&mut buffers[*buffer], &mut readers[*reader]);
+            let through = |lookups: usize| if buffer.is_bypassed() { 0 } else { lookups as u64 };
             match operation {
-                Operation::Get(key) => prop_assert_eq!(buffer.get(reader, key), map.get(key).copied()),
+                Operation::Get(key) => {
+                    lookups[number] += through(1);
+                    prop_assert_eq!(buffer.get(reader, key), map.get(key).copied());
+                }
                 Operation::GetEach(keys) => {
+                    lookups[number] += through(keys.len());
                     let mut found = Vec::new();
                     buffer.get_each(reader, keys, |key, item| found.push((*key, item)));
                     prop_assert_eq!(found, looked_up(map, keys));
                 }
-                Operation::Price(search, resolve) => {
-                    buffer.index().search_ns.set(*search);
-                    buffer.index().resolve_ns.set(*resolve);
+                Operation::Calibrate(search, resolve) => {
+                    let sample: Vec<u16> = (0..24).chain(0..24).collect();
+                    let calibration = calibrate(buffer, (*search, *resolve), &sample, 1);
+                    prop_assert_eq!(buffer.is_bypassed(), !calibration.pays());
                 }
                 Operation::Put(key) | Operation::PutUntold(key) | Operation::Remove(key) => {
-                    let changed = buffer.change(key, |index| mutate(index, operation, stamp));
+                    let changed = match stamp % 2 {
+                        0 => buffer.change(key, |index| mutate(index, operation, stamp)),
+                        _ => buffer.change_mut(key, |index| mutate(index, operation, stamp)),
+                    };
                     prop_assert_eq!(changed, change_map(map, operation, stamp));
                 }
             }
+            let stats = reader.stats();
+            prop_assert_eq!(stats.lookups, lookups[number]);
+            prop_assert!(stats.misses <= stats.lookups);
         }
     }
 }
 
-/// A buffer with room for all keys, for which lookups take these times in the index and in the buffer.
-fn priced(search_ns: u64, resolve_ns: u64) -> (OwnedBuffer<Slots, Hand>, Hand) {
-    let pace =
-        Pace { window: 64, block: 16, stretch_ns_min: 0, pairs: 5, interval_min: 1_000, interval_max: 4_000 };
-    paced(search_ns, resolve_ns, pace)
-}
-
-fn paced(search_ns: u64, resolve_ns: u64, pace: Pace) -> (OwnedBuffer<Slots, Hand>, Hand) {
-    let clock = Hand::default();
-    let index = Slots { clock: clock.clone(), has_good_hashes: true, ..Slots::default() };
-    index.search_ns.set(search_ns);
-    index.resolve_ns.set(resolve_ns);
+/// A buffer with room for all of twelve keys.
+fn roomy() -> Buffer<Slots> {
+    let index = Slots { has_good_hashes: true, ..Slots::default() };
     for key in 0..12 {
         index.put(key, u64::from(key));
     }
-    let config = Config { cache_bytes: 16 * 64, log_bytes: 1024, pace };
-    (OwnedBuffer::with_clock(index, config, clock.clone(), 3), clock)
+    Buffer::new(index, Config { cache_bytes: 16 * 64, log_bytes: 1024 })
 }
 
-fn look_up(buffer: &mut OwnedBuffer<Slots, Hand>, times: usize) {
-    for number in 0..times {
-        let key = (number % 12) as u16;
-        assert_eq!(buffer.get(&key), Some(u64::from(key)));
+fn look_up(buffer: &Buffer<Slots>, reader: &mut Reader, times: usize) {
+    for key in requests(times) {
+        assert_eq!(buffer.get(reader, &key), Some(u64::from(key)));
     }
+}
+
+fn requests(times: usize) -> Vec<u16> {
+    (0..12).cycle().take(times).collect()
 }
 
 #[test]
 fn counters_are_exact() {
-    let (mut buffer, _) = priced(10, 1);
-    look_up(&mut buffer, 12);
-    let stats = buffer.stats();
+    let (buffer, mut reader) = (roomy(), Reader::default());
+    look_up(&buffer, &mut reader, 12);
+    let stats = reader.stats();
     // Every first lookup missed and was emitted, since the table has room.
-    assert_eq!((stats.lookups, stats.hits, stats.emitted, stats.lookups_direct), (12, 0, 12, 0));
-    look_up(&mut buffer, 24);
-    let stats = buffer.stats();
-    assert_eq!((stats.lookups, stats.hits, stats.emitted), (36, 24, 12));
+    assert_eq!((stats.lookups, stats.misses, stats.emitted), (12, 12, 12));
+    look_up(&buffer, &mut reader, 24);
+    let stats = reader.stats();
+    assert_eq!((stats.lookups, stats.misses, stats.emitted), (36, 12, 12));
     assert_eq!(stats.hit_ratio(), 24.0 / 36.0);
-    assert_eq!(buffer.get(&999), None);
-    assert_eq!((buffer.stats().lookups, buffer.stats().hits), (37, 24));
+    assert_eq!(buffer.get(&mut reader, &999), None);
+    assert_eq!((reader.stats().lookups, reader.stats().misses), (37, 13));
 }
 
-#[test]
-fn it_stays_where_it_pays() {
-    let (mut buffer, clock) = priced(10, 2);
-    look_up(&mut buffer, 400_000);
-    let stats = buffer.stats();
-    assert!(!stats.is_aside && stats.steps_aside == 0, "{stats:?}");
-    assert!(stats.trials >= 5 && stats.trial_ratio == 0.2, "{stats:?}");
-    // All lookups through the table, plus 2 % for the first misses and the comparisons.
-    assert!(clock.now_ns() < 400_000 * 2 * 102 / 100, "{stats:?}");
-}
-
-/// A call with many keys makes the same lookups: they hit, miss, and end the stages of the pilot at the same points as
-/// single ones.
+/// A call with many keys makes the same lookups as single ones.
 #[test]
 fn many_keys_in_a_call_are_as_many_lookups() {
-    for (search_ns, resolve_ns) in [(10, 2), (10, 12)] {
-        let (mut singly, _) = priced(search_ns, resolve_ns);
-        let (mut together, _) = priced(search_ns, resolve_ns);
-        look_up(&mut singly, 36_000);
-        let keys: Vec<u16> = (0..12).cycle().take(36_000).collect();
-        let mut rest = &keys[..];
-        for len in [0, 1, 5, 16, 17, 100, 10_000].into_iter().cycle() {
-            let (now, later) = rest.split_at(len.min(rest.len()));
-            together.get_each(now, |key, item| assert_eq!(item, Some(u64::from(*key))));
-            rest = later;
-            if rest.is_empty() {
-                break;
-            }
+    let (singly, together) = (roomy(), roomy());
+    let mut readers = [Reader::default(), Reader::default()];
+    look_up(&singly, &mut readers[0], 36_000);
+    let keys = requests(36_000);
+    let mut rest = &keys[..];
+    for len in [0, 1, 5, 16, 17, 100, 10_000].into_iter().cycle() {
+        let (now, later) = rest.split_at(len.min(rest.len()));
+        together.get_each(&mut readers[1], now, |key, item| assert_eq!(item, Some(u64::from(*key))));
+        rest = later;
+        if rest.is_empty() {
+            break;
         }
-        assert_eq!(together.stats(), singly.stats());
+    }
+    assert_eq!(readers[1].stats(), readers[0].stats());
+}
+
+#[test]
+fn a_calibration_measures_the_ratio_and_decides_by_it() {
+    for (resolve_ns, is_bypassed) in [(1, false), (88, false), (92, true), (100, true), (1_000, true)] {
+        for keys_per_call in [0, 1, 64] {
+            let mut buffer = roomy();
+            let calibration = calibrate(&mut buffer, (100, resolve_ns), &requests(40_000), keys_per_call);
+            assert_eq!((calibration.table_ns, calibration.direct_ns), (resolve_ns as f64, 100.0));
+            assert_eq!(buffer.is_bypassed(), is_bypassed, "{resolve_ns}");
+            assert_eq!(buffer.table().is_none(), is_bypassed);
+        }
     }
 }
 
 #[test]
-fn it_steps_aside_where_it_does_not_pay_and_comes_back_where_it_does() {
-    let (mut buffer, _) = priced(10, 12);
-    look_up(&mut buffer, 60_000);
-    let aside = buffer.stats();
-    assert!(aside.is_aside && aside.steps_aside == 1, "{aside:?}");
-    assert!(aside.lookups < 60_000 / 8 && aside.trials > 1, "{aside:?}");
-    // Changes that are not reported to the table while it is bypassed do no harm when it is used again.
+fn a_sample_of_no_keys_bypasses_the_buffer() {
+    for keys in 0..4 {
+        let mut buffer = roomy();
+        calibrate(&mut buffer, (100, 100), &requests(keys), 1);
+        assert!(buffer.is_bypassed(), "{keys}");
+    }
+}
+
+#[test]
+fn interruptions_do_not_count() {
+    let mut buffer = roomy();
+    let clock = buffer.index().clock.clone();
+    let mut readings = 0;
+    buffer.index().search_ns.set(100);
+    buffer.index().resolve_ns.set(50);
+    let calibration = buffer.calibrate_with(&requests(200_000), 1, || {
+        readings += 1;
+        // In a third of the blocks.
+        if readings % 3 == 0 {
+            clock.turn(1_000_000);
+        }
+        clock.now_ns()
+    });
+    assert_eq!((calibration.table_ns, calibration.direct_ns), (50.0, 100.0));
+}
+
+#[test]
+fn a_bypassed_buffer_may_be_calibrated_again() {
+    let (mut buffer, mut reader) = (roomy(), Reader::default());
+    calibrate(&mut buffer, (10, 12), &requests(10_000), 1);
+    assert!(buffer.is_bypassed());
+    look_up(&buffer, &mut reader, 1_000);
+    assert_eq!(reader.stats().lookups, 0);
+    // Changes of which the table was not notified.
     for key in 0..6_u16 {
         buffer.change(&key, |index| (None, index.remove(key)));
         buffer.change(&key, |index| (Some(index.put(key, u64::from(key)).into()), ()));
     }
-    buffer.index().search_ns.set(100);
-    look_up(&mut buffer, 20_000);
-    let back = buffer.stats();
-    assert!(!back.is_aside && back.hits > aside.hits, "{back:?}");
-}
-
-#[test]
-fn what_does_not_pay_costs_two_percent_at_most_at_any_price() {
-    for resolve_ns in [11, 20, 100, 1_000] {
-        let (mut buffer, clock) = priced(10, resolve_ns);
-        look_up(&mut buffer, 1_000);
-        let before = clock.now_ns();
-        look_up(&mut buffer, 10_000_000);
-        let took = clock.now_ns() - before;
-        assert!(took < 10_000_000 * 10 * 102 / 100, "{resolve_ns}: {took}, {:?}", buffer.stats());
-    }
-}
-
-/// Here the first trial is long, and the interval after it longer than any other would be.
-#[test]
-fn the_first_trial_too_costs_a_hundredth_of_what_follows() {
-    let pace = Pace {
-        window: 64,
-        block: 16,
-        stretch_ns_min: 20_000,
-        pairs: 5,
-        interval_min: 1_000,
-        interval_max: 4_000,
-    };
-    let (mut buffer, _) = paced(10, 20, pace);
-    while buffer.stats().trials == 0 {
-        look_up(&mut buffer, 1);
-    }
-    let trial = buffer.stats().lookups;
-    assert!(trial > 3 * 2_000, "{trial}");
-    look_up(&mut buffer, 90 * trial as usize);
-    assert_eq!(buffer.stats().trials, 1);
-}
-
-#[test]
-fn a_gain_between_the_thresholds_changes_nothing() {
-    for (resolve_ns, is_aside) in [(97, true), (92, true), (88, false)] {
-        let (mut buffer, _) = priced(100, resolve_ns);
-        look_up(&mut buffer, 20_000);
-        assert_eq!(
-            buffer.stats().is_aside,
-            is_aside,
-            "{resolve_ns}: less than a tenth is too little to come in"
-        );
-    }
-    let (mut buffer, _) = priced(100, 50);
-    look_up(&mut buffer, 20_000);
-    for (resolve_ns, is_aside) in [(97, false), (100, true)] {
-        buffer.index().resolve_ns.set(resolve_ns);
-        look_up(&mut buffer, 20_000);
-        assert_eq!(buffer.stats().is_aside, is_aside, "{resolve_ns}");
-    }
+    calibrate(&mut buffer, (100, 12), &requests(10_000), 1);
+    assert!(!buffer.is_bypassed());
+    look_up(&buffer, &mut reader, 1_000);
+    assert_eq!(reader.stats().lookups, 1_000);
 }

@@ -1,20 +1,20 @@
 //! The lookaside buffer's table alone: what a line keeps, and which tickets and updates count.
 #![cfg(not(loom))]
 
-use alluvium_index::slb::{Outcome, Shared, Table};
+use alluvium_index::slb::{Outcome, Table};
 
 fn hash(number: u64) -> u64 {
     number << 16 | number
 }
 
-fn found(table: &Table<Shared>, number: u64) -> Option<u64> {
+fn found(table: &Table, number: u64) -> Option<u64> {
     match table.find(hash(number), Some) {
         Outcome::Hit(reference, _) => Some(reference.number()),
         Outcome::Miss(_) => None,
     }
 }
 
-fn emit(table: &Table<Shared>, number: u64, reference: u32) -> bool {
+fn emit(table: &Table, number: u64, reference: u32) -> bool {
     match table.find(hash(number), |_| None::<()>) {
         Outcome::Miss(Some(ticket)) => table.emit(ticket, hash(number), reference.into()),
         _ => false,
@@ -23,7 +23,7 @@ fn emit(table: &Table<Shared>, number: u64, reference: u32) -> bool {
 
 #[test]
 fn a_line_keeps_seven_and_gives_up_the_coldest() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     assert_eq!((table.capacity(), table.count_entries()), (7, 0));
     for number in 1..=7 {
         assert!(emit(&table, number, number as u32));
@@ -49,7 +49,7 @@ fn a_line_keeps_seven_and_gives_up_the_coldest() {
 
 #[test]
 fn a_miss_is_wanted_the_fourth_time_in_the_log() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     let wanted: Vec<bool> = (0..5).map(|_| table.log_miss(hash(3))).collect();
     assert_eq!(wanted, [false, false, false, true, true]);
     assert!(!table.log_miss(hash(4)));
@@ -57,7 +57,7 @@ fn a_miss_is_wanted_the_fourth_time_in_the_log() {
 
 #[test]
 fn a_ticket_lapses_with_a_change_in_its_line() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     let Outcome::Miss(Some(ticket)) = table.find(hash(1), Some) else { panic!("the table is empty") };
     assert!(ticket.has_room());
     let change = table.change(hash(2));
@@ -70,7 +70,7 @@ fn a_ticket_lapses_with_a_change_in_its_line() {
 
 #[test]
 fn an_update_follows_an_item_that_is_cached_and_no_other() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     table.change(hash(1)).update(5.into());
     assert_eq!(found(&table, 1), None);
     assert!(emit(&table, 1, 5));
@@ -86,7 +86,7 @@ fn an_update_follows_an_item_that_is_cached_and_no_other() {
 
 #[test]
 fn a_lookup_beside_a_change_counts_only_before_it() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     assert!(emit(&table, 1, 5));
     let outcome = table.find(hash(1), |reference| {
         drop(table.change(hash(1)));
@@ -97,7 +97,7 @@ fn a_lookup_beside_a_change_counts_only_before_it() {
 
 #[test]
 fn seventy_nested_changes_retire_their_line_and_block_nobody() {
-    let table = Table::<Shared>::new(64, 64);
+    let table = Table::new(64, 64);
     assert!(emit(&table, 1, 5));
     let changes: Vec<_> = (0..70).map(|number| table.change(hash(number + 10))).collect();
     assert_eq!(found(&table, 1), None);

@@ -8,8 +8,8 @@
 //! returns.
 
 use super::large_memory::filled;
-use super::mode::Word;
 use super::place::Place;
+use crate::sync::{AtomicU64, Ordering};
 
 /// Number of tags in a line.
 const TAGS: u64 = 15;
@@ -19,19 +19,19 @@ pub(super) const LINE_BYTES: usize = 64;
 
 #[derive(Debug)]
 #[repr(align(64))]
-struct Line<W: Word> {
-    words: [W; LINE_BYTES / 8],
+struct Line {
+    words: [AtomicU64; LINE_BYTES / 8],
 }
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct LogTable<W: Word> {
-    lines: Box<[Line<W>]>,
+pub(super) struct LogTable {
+    lines: Box<[Line]>,
 }
 
-impl<W: Word> LogTable<W> {
+impl LogTable {
     pub fn new(lines: usize) -> Self {
-        let line = |_| Line { words: std::array::from_fn(|_| W::new(0)) };
+        let line = |_| Line { words: std::array::from_fn(|_| AtomicU64::new(0)) };
         Self { lines: filled(lines.max(1), line) }
     }
 
@@ -43,37 +43,35 @@ impl<W: Word> LogTable<W> {
     pub fn append(&self, place: Place) -> u32 {
         let line = &self.lines[place.line_of(self.lines.len())];
         let tag = place.log_tag();
-        let position = line.words[0].load_relaxed() as u32 as u64 % TAGS;
+        let position = line.words[0].load(Ordering::Relaxed) as u32 as u64 % TAGS;
         line.set_half(1 + position as usize, tag);
         line.set_half(0, ((position + 1) % TAGS) as u32);
         line.words
             .iter()
             .enumerate()
             .map(|(number, word)| {
-                let word = word.load_relaxed();
+                let word = word.load(Ordering::Relaxed);
                 u32::from((word >> 32) as u32 == tag) + u32::from(number != 0 && word as u32 == tag)
             })
             .sum()
     }
 }
 
-impl<W: Word> Line<W> {
+impl Line {
     fn set_half(&self, half: usize, value: u32) {
         let word = &self.words[half / 2];
         let shift = half % 2 * 32;
-        let others = word.load_relaxed() & !(u64::from(u32::MAX) << shift);
-        word.store_relaxed(others | u64::from(value) << shift);
+        let others = word.load(Ordering::Relaxed) & !(u64::from(u32::MAX) << shift);
+        word.store(others | u64::from(value) << shift, Ordering::Relaxed);
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use std::cell::Cell;
-
     #[test]
     fn a_ring_knows_its_last_fifteen_tags() {
-        let log = LogTable::<Cell<u64>>::new(1);
+        let log = LogTable::new(1);
         let place = |number: u64| Place::of(number << 16 | 1);
         for times in 1..=3 {
             assert_eq!(log.append(place(1)), times);

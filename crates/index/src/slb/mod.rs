@@ -13,8 +13,8 @@
 //!                       item                             ▼ emit, in place of the coldest of the line
 //! ```
 //!
-//! [`SharedBuffer`] is for many threads, [`OwnedBuffer`] for one; [`Table`] is their common part, with the operations
-//! of the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
+//! [`Buffer`] is table and index together, and [`Reader`] a thread's lookups in it. [`Table`] alone has the operations of
+//! the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
 //!
 //! # Figures
 //!
@@ -23,8 +23,8 @@
 //! | memory | 9.14 bytes for each item of capacity, and as much for the log |
 //! | a hit | one line of the table, and the item's |
 //! | a change of a key | one line of the table |
-//! | a lookup of one key during a bypass | a subtraction in memory and a jump: 1 to 2 ns if the index takes 55 ns |
-//! | lookups of many keys in a call ([`OwnedBuffer::get_each`]), during a bypass | the same once a call |
+//! | a lookup of one key in a bypassed buffer | a load and a branch: 1 ns if the index takes 55 ns |
+//! | lookups of many keys in a call ([`Buffer::get_each`]), bypassed | the same once a call |
 //!
 //! `bench index --structure slb` measures it in front of six indexes.
 //!
@@ -36,36 +36,26 @@
 //!   like misses: hot lines stay clean in all processors' caches.
 //! - The log is as large as the cache table instead of four times.
 //! - Whether the table is full, and so whether an item must be hot to enter, is decided by its line, not by the table.
-//! - Lookups of many keys in one call load the lines of the next sixteen ahead (decision 0042).
-//! - It is bypassed where it does not pay, for example on a short chain: [`Stats::is_aside`], `pilot`.
+//! - Lookups of many keys in one call load the lines of the next sixteen ahead (decision 0035).
+//! - It is bypassed where it does not pay, for example on a short chain: [`Buffer::calibrate`] decides.
 
-mod access;
-mod batch;
-mod clock;
-mod config;
+mod buffer;
+mod calibration;
 mod head;
 mod large_memory;
 mod line;
 mod log_table;
 mod lookup;
-mod mode;
-mod owned;
-mod pilot;
 mod place;
+mod reader;
 mod reference;
-mod shared;
-mod stats;
 mod table;
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod tags;
-mod trial;
 
-pub use clock::{Clock, SystemClock};
-pub use config::{Config, Pace};
+pub use buffer::{Buffer, Config};
+pub use calibration::Calibration;
 pub use lookup::Lookup;
-pub use mode::{Mode, Owned, Shared};
-pub use owned::OwnedBuffer;
+pub use reader::{Reader, Stats};
 pub use reference::Reference;
-pub use shared::{Reader, SharedBuffer};
-pub use stats::Stats;
 pub use table::{Change, Outcome, Table, Ticket, Way};

@@ -3,7 +3,7 @@
 //! # Why no answer is stale
 //!
 //! Let a change of a key be the time between [`change`](Table::change) and the end of the [`Change`] that it
-//! returns; the index is changed within. Then, for a table that several threads use:
+//! returns; the index is changed within. Then:
 //!
 //! 1. *During a change its key has no entry.* The beginning of the change removes it under the line's lock, and an
 //!    emission takes the same lock and finds the change counted.
@@ -20,7 +20,6 @@
 use super::large_memory::filled;
 use super::line::{Changing, Line, entry};
 use super::log_table::{LINE_BYTES, LogTable};
-use super::mode::Mode;
 use super::place::Place;
 use super::reference::Reference;
 
@@ -29,9 +28,9 @@ const THRESHOLD: u32 = 3;
 
 /// A cache table and a log table: see the module.
 #[derive(Debug)]
-pub struct Table<M: Mode> {
-    lines: Box<[Line<M::Word>]>,
-    log: LogTable<M::Word>,
+pub struct Table {
+    lines: Box<[Line]>,
+    log: LogTable,
 }
 
 /// Result of a lookup.
@@ -65,14 +64,14 @@ impl Ticket {
 /// A change of a key. The index is changed while this value lives; until it is dropped, no lookup of the key hits.
 #[derive(Debug)]
 #[must_use = "the change ends when this is dropped"]
-pub struct Change<'a, M: Mode> {
-    line: &'a Line<M::Word>,
+pub struct Change<'a> {
+    line: &'a Line,
     tag: u16,
     changing: Changing,
     reference: Option<Reference>,
 }
 
-impl<M: Mode> Change<'_, M> {
+impl Change<'_> {
     /// Sets the key's new location. If its old location was cached and no other change overlapped with this one, the
     /// new one is cached when the change ends. Without this call, the change is an invalidation.
     pub fn update(mut self, reference: Reference) {
@@ -80,14 +79,14 @@ impl<M: Mode> Change<'_, M> {
     }
 }
 
-impl<M: Mode> Drop for Change<'_, M> {
+impl Drop for Change<'_> {
     fn drop(&mut self) {
         let entry = self.reference.map(|reference| entry(self.tag, reference));
         self.line.end_change(self.changing, entry);
     }
 }
 
-impl<M: Mode> Table<M> {
+impl Table {
     /// A table of `cache_bytes`, with 7 entries in each 64 bytes, and a log of `log_bytes`, with 15 lookups in each 64
     /// bytes; both are rounded down to whole lines, but to at least one.
     pub fn new(cache_bytes: usize, log_bytes: usize) -> Self {
@@ -113,7 +112,7 @@ impl<M: Mode> Table<M> {
     }
 
     #[inline(always)]
-    fn line(&self, place: Place) -> &Line<M::Word> {
+    fn line(&self, place: Place) -> &Line {
         &self.lines[place.line_of(self.lines.len())]
     }
 
@@ -124,7 +123,7 @@ impl<M: Mode> Table<M> {
         let place = Place::of(hash);
         let line = self.line(place);
         let head = line.head();
-        if M::IS_SHARED && head.is_locked() {
+        if head.is_locked() {
             return Outcome::Miss(None);
         }
         let tag = place.tag();
@@ -133,11 +132,10 @@ impl<M: Mode> Table<M> {
             let way = ways.trailing_zeros();
             let word = line.entry(way as usize);
             // Beside a writer the entry may have changed since its tag was compared.
-            if let (true, Some(item)) = (
-                !M::IS_SHARED || word >> Reference::BITS == u64::from(tag),
-                resolve(Reference::from_entry(word)),
-            ) {
-                if M::IS_SHARED && line.head_after().version() != head.version() {
+            if word >> Reference::BITS == u64::from(tag)
+                && let Some(item) = resolve(Reference::from_entry(word))
+            {
+                if line.head_after().version() != head.version() {
                     return Outcome::Miss(None);
                 }
                 return Outcome::Hit(item, Way(way));
@@ -179,14 +177,9 @@ impl<M: Mode> Table<M> {
 
     /// Begins a change of a key. Never waits for another change, so that changes may be nested and need no order.
     #[inline]
-    pub fn change(&self, hash: u64) -> Change<'_, M> {
+    pub fn change(&self, hash: u64) -> Change<'_> {
         let place = Place::of(hash);
         let line = self.line(place);
         Change { line, tag: place.tag(), changing: line.begin_change(place.tag()), reference: None }
-    }
-
-    /// Removes all entries.
-    pub fn clear(&mut self) {
-        self.lines.iter_mut().for_each(Line::clear);
     }
 }

@@ -6,15 +6,14 @@
 use std::arch::asm;
 
 use super::line::Line;
-use super::mode::Word;
 
 /// Bit n is set when the highest sixteen bits of word n of the line are `tag`; the entries are words 1 to 7.
 #[inline(always)]
-pub(super) fn equal<W: Word>(line: &Line<W>, tag: u16) -> u32 {
+pub(super) fn equal(line: &Line, tag: u16) -> u32 {
     let equal: u32;
     // SAFETY: reads the 64 bytes behind the reference, aligned to 64 by the type, and writes only registers that it
-    // names. They are eight atomic integers, or cells of the only thread, and to the language it is a relaxed load of
-    // each: the processor loads each aligned word of eight bytes whole, also as a part of sixteen bytes.
+    // names. They are eight atomic integers, and to the language it is a relaxed load of each: the processor loads each
+    // aligned word of eight bytes whole, also as a part of sixteen bytes.
     unsafe {
         asm!(
             "movd {tags}, {tag:e}",

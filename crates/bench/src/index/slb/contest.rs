@@ -4,11 +4,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use alluvium_index::slb::{Config, Lookup, OwnedBuffer, Reader, SharedBuffer, Stats};
+use alluvium_index::slb::{Buffer, Calibration, Config, Lookup, Reader, Stats};
 use alluvium_model::RequestStream;
 
-use super::chained::Chained;
-use super::subject::{Item, Subject, key_of};
+use super::subject::{Subject, key_of};
 use crate::process::thread_cpu_time;
 
 /// Skew of requests, as in the thesis.
@@ -26,9 +25,6 @@ const ROUNDS_S: f64 = 3.0;
 /// Number of rounds if only a gain is measured.
 const GAIN_ROUNDS: usize = 2 * ROUNDS;
 
-/// Maximum lookups until a buffer has decided.
-const WARMING_LOOKUPS_MAX: usize = 1 << 25;
-
 /// Requests drawn before the clock starts.
 #[derive(Debug)]
 pub struct Requests {
@@ -45,9 +41,15 @@ impl Requests {
         Self { keys, round_len }
     }
 
-    /// The requests of a round; those of round 0 are made before the clock starts.
-    fn round(&self, number: usize) -> &[u64] {
-        &self.keys[number * self.round_len..(number + 1) * self.round_len]
+    /// All requests, by which buffers are calibrated before the clock starts.
+    pub fn all(&self) -> &[u64] {
+        &self.keys
+    }
+
+    /// The requests of a round.
+    pub fn round(&self, number: usize) -> &[u64] {
+        let number = number % ROUNDS;
+        &self.keys[(number + 1) * self.round_len..(number + 2) * self.round_len]
     }
 }
 
@@ -59,128 +61,95 @@ const BATCH: usize = 64;
 pub struct Outcome {
     /// Direct lookups, one call per key, then in a loop.
     pub direct_per_s: [f64; 2],
-    /// Through a buffer of each form, with one key per call and with many.
-    pub through: Vec<Through>,
+    /// Through a buffer, with one key per call and with many.
+    pub through: [Through; 2],
 }
 
 /// One way to use a buffer.
 #[derive(Clone, Copy, Debug)]
 pub struct Through {
-    /// The form of the buffer and of the calls.
-    pub name: &'static str,
     /// Median of the rates.
     pub per_s: f64,
     /// Median of the ratios.
     pub ratio: f64,
+    /// What decided about the table.
+    pub calibration: Calibration,
     /// The counters at the end.
     pub stats: Stats,
 }
 
-/// Whether lookups bypass the buffer.
+/// How lookups are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
+pub enum Way {
+    /// In the index itself.
     Direct,
+    /// By the buffer.
     Through,
 }
 
-/// A buffer and the index behind it, looked up as by their owner.
-trait Front<S: Subject> {
-    fn index(&self) -> &S;
-
-    /// Looks up `keys`, one per call, in the index itself or through the buffer.
-    fn look_up_singly(&mut self, way: Way, keys: &[u64]);
-
-    /// Looks up `keys` through the buffer, many per call.
-    fn look_up_each(&mut self, keys: &[u64]);
-
-    fn stats(&self) -> Stats;
+/// A buffer and its reader, looked up as by their owner.
+struct Front<S> {
+    buffer: Buffer<S>,
+    reader: Reader,
+    calibration: Calibration,
+    is_many: bool,
 }
 
-/// Owns its index, as it would elsewhere, so that it reaches the index in as many steps as direct lookups.
-impl<S: Subject> Front<S> for OwnedBuffer<S> {
-    fn index(&self) -> &S {
-        self.index()
+impl<S: Subject> Front<S> {
+    fn new(index: S, config: Config, is_many: bool, requests: &Requests) -> Self {
+        let mut buffer = Buffer::new(index, config);
+        let calibration = buffer.calibrate(requests.all(), if is_many { BATCH } else { 1 });
+        Self { buffer, reader: Reader::default(), calibration, is_many }
     }
 
-    fn look_up_singly(&mut self, way: Way, keys: &[u64]) {
-        let get: Owned<S> = match way {
-            Way::Direct => |buffer, key| buffer.index().search(key).map(|(_, item)| item),
-            Way::Through => OwnedBuffer::get,
-        };
-        singly_by_owner(self, black_box(get), keys);
-    }
-
-    fn look_up_each(&mut self, keys: &[u64]) {
-        for keys in keys.chunks(BATCH) {
-            self.get_each(keys, |key, item| check::<S>(*key, item));
+    fn look_up(&mut self, way: Way, keys: &[u64]) {
+        let Self { buffer, reader, .. } = self;
+        match (way, self.is_many) {
+            (Way::Direct, false) => {
+                let get: Get<S> = |buffer, _, key| buffer.index().search(key).map(|(_, item)| item);
+                singly(buffer, reader, black_box(get), keys);
+            }
+            (Way::Through, false) => {
+                let get: Get<S> = Buffer::get;
+                singly(buffer, reader, black_box(get), keys);
+            }
+            (Way::Direct, true) => {
+                let index = buffer.index();
+                keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item)));
+            }
+            (Way::Through, true) => {
+                for keys in keys.chunks(BATCH) {
+                    buffer.get_each(reader, keys, |key, item| check::<S>(*key, item));
+                }
+            }
         }
     }
 
-    fn stats(&self) -> Stats {
-        self.stats()
+    /// Looks up the keys of a round, and returns their number.
+    fn run(&mut self, requests: &Requests, round: usize, way: Way) -> usize {
+        let keys = requests.round(round);
+        self.look_up(way, keys);
+        keys.len()
     }
 }
 
-impl<S: Subject> Front<S> for (&SharedBuffer<S>, Reader) {
-    fn index(&self) -> &S {
-        self.0.index()
-    }
-
-    fn look_up_singly(&mut self, way: Way, keys: &[u64]) {
-        let (buffer, reader) = self;
-        let get: Shared<S> = match way {
-            Way::Direct => |buffer, _, key| buffer.index().search(key).map(|(_, item)| item),
-            Way::Through => SharedBuffer::get,
-        };
-        singly_by_reader(buffer, reader, black_box(get), keys);
-    }
-
-    fn look_up_each(&mut self, keys: &[u64]) {
-        let (buffer, reader) = self;
-        for keys in keys.chunks(BATCH) {
-            buffer.get_each(reader, keys, |key, item| check::<S>(*key, item));
-        }
-    }
-
-    fn stats(&self) -> Stats {
-        self.1.stats()
-    }
-}
-
-fn look_up<S: Subject>(front: &mut impl Front<S>, way: Way, is_many: bool, keys: &[u64]) {
-    match (way, is_many) {
-        (_, false) => front.look_up_singly(way, keys),
-        (Way::Through, true) => front.look_up_each(keys),
-        (Way::Direct, true) => {
-            let index = front.index();
-            keys.iter().for_each(|key| check::<S>(*key, index.search(key).map(|(_, item)| item)));
-        }
-    }
-}
-
-/// Makes lookups until the buffer has decided, or up to the maximum.
-fn warm_up<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) {
-    for keys in requests.keys.chunks(BATCH).cycle().take(WARMING_LOOKUPS_MAX / BATCH) {
-        if front.stats().trials > 0 {
-            break;
-        }
-        look_up(front, Way::Through, is_many, keys);
-    }
-}
-
-/// Rates of rounds without the buffer and with it; the order alternates.
-fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Requests) -> [Vec<f64>; 2] {
+/// Runs up to `rounds_max` rounds, each both ways in alternating order, and stops before a pair of rounds if `is_over`.
+/// `run` gets the number of the round and the way, and returns the number of operations. Returns the rates without the
+/// buffer and with it.
+fn alternate(
+    rounds_max: usize,
+    is_over: impl Fn(usize) -> bool,
+    mut run: impl FnMut(usize, Way) -> usize,
+) -> [Vec<f64>; 2] {
     let mut rates: [Vec<f64>; 2] = Default::default();
-    let began = Instant::now();
-    for number in 0..SHORT_ROUNDS_MAX {
-        if number >= ROUNDS && number.is_multiple_of(2) && began.elapsed().as_secs_f64() > ROUNDS_S {
+    for round in 0..rounds_max {
+        if round.is_multiple_of(2) && is_over(round) {
             break;
         }
-        let keys = requests.round(1 + number % ROUNDS);
-        for side in [number % 2, 1 - number % 2] {
+        for side in [round % 2, 1 - round % 2] {
             let started = thread_cpu_time();
-            look_up(front, [Way::Direct, Way::Through][side], is_many, keys);
-            rates[side].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
+            let operations = run(round, [Way::Direct, Way::Through][side]);
+            rates[side].push(operations as f64 / (thread_cpu_time() - started).as_secs_f64());
         }
     }
     rates
@@ -192,31 +161,24 @@ fn pairs<S: Subject>(front: &mut impl Front<S>, is_many: bool, requests: &Reques
 /// # Panics
 /// If a lookup returns another item than that of its key.
 pub fn run<S: Subject>(index: S, requests: &Requests, config: Config) -> Outcome {
-    let mut direct_rates: [Vec<f64>; 2] = Default::default();
-    let mut owned = OwnedBuffer::new(index, config);
-    let mut measured = vec![measure("owned", &mut owned, false, requests, &mut direct_rates)];
-    let mut owned_each = OwnedBuffer::new(owned.into_index(), config);
-    measured.push(measure("owned_each", &mut owned_each, true, requests, &mut direct_rates));
-    let shared = SharedBuffer::new(owned_each.into_index(), config);
-    for (name, is_many) in [("shared", false), ("shared_each", true)] {
-        let mut reader = (&shared, shared.reader());
-        measured.push(measure(name, &mut reader, is_many, requests, &mut direct_rates));
-    }
-    Outcome { direct_per_s: direct_rates.map(median), through: measured }
+    let mut front = Front::new(index, config, false, requests);
+    let (direct, through) = measure(&mut front, requests);
+    let mut front = Front::new(front.buffer.into_index(), config, true, requests);
+    let (direct_each, through_each) = measure(&mut front, requests);
+    Outcome { direct_per_s: [direct, direct_each], through: [through, through_each] }
 }
 
-fn measure<S: Subject>(
-    name: &'static str,
-    front: &mut impl Front<S>,
-    is_many: bool,
-    requests: &Requests,
-    direct_rates: &mut [Vec<f64>; 2],
-) -> Through {
-    warm_up(front, is_many, requests);
-    let [direct, through] = pairs(front, is_many, requests);
+/// The rate of direct lookups, and what the buffer makes of it.
+fn measure<S: Subject>(front: &mut Front<S>, requests: &Requests) -> (f64, Through) {
+    let began = Instant::now();
+    let is_over = |round| round >= ROUNDS && began.elapsed().as_secs_f64() > ROUNDS_S;
+    let [direct, through] =
+        alternate(SHORT_ROUNDS_MAX, is_over, |round, way| front.run(requests, round, way));
     let ratios: Vec<f64> = through.iter().zip(&direct).map(|(with, without)| with / without).collect();
-    direct_rates[usize::from(is_many)].extend(direct);
-    Through { name, per_s: median(through), ratio: median(of_two_rounds(ratios)), stats: front.stats() }
+    let (calibration, stats) = (front.calibration, front.reader.stats());
+    let through =
+        Through { per_s: median(through), ratio: median(of_two_rounds(ratios)), calibration, stats };
+    (median(direct), through)
 }
 
 /// Combines two rounds, one with each order, into one number, since whichever way comes second finds the memory of the
@@ -229,21 +191,16 @@ fn of_two_rounds(numbers: Vec<f64>) -> Vec<f64> {
 // call functions that the compiler does not know, from the same instructions: how it calls a function that it knows,
 // and what it keeps in registers there, differ by more than the effect to be measured.
 
-type Owned<S> = for<'a> fn(&'a mut OwnedBuffer<S>, &u64) -> Option<<S as Lookup>::Item<'a>>;
-type Shared<S> = for<'a> fn(&'a SharedBuffer<S>, &mut Reader, &u64) -> Option<<S as Lookup>::Item<'a>>;
+type Get<S> = for<'a> fn(&'a Buffer<S>, &mut Reader, &u64) -> Option<<S as Lookup>::Item<'a>>;
 
 #[inline(never)]
-fn singly_by_owner<S: Subject>(buffer: &mut OwnedBuffer<S>, get: Owned<S>, keys: &[u64]) {
-    keys.iter().for_each(|key| check::<S>(*key, get(buffer, key)));
-}
-
-#[inline(never)]
-fn singly_by_reader<S: Subject>(buffer: &SharedBuffer<S>, reader: &mut Reader, get: Shared<S>, keys: &[u64]) {
+fn singly<S: Subject>(buffer: &Buffer<S>, reader: &mut Reader, get: Get<S>, keys: &[u64]) {
     keys.iter().for_each(|key| check::<S>(*key, get(buffer, reader, key)));
 }
 
+/// Panics if `item` is not that of `key`.
 #[inline(always)]
-fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
+pub fn check<S: Subject>(key: u64, item: Option<S::Item<'_>>) {
     assert!(item.is_some_and(|item| S::is_right(key, item)), "another item than that of key {key}");
 }
 
@@ -253,86 +210,19 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// Lookups per second without and with an owned buffer of each kind: medians of a few alternating rounds.
+/// Medians of the rates of a few rounds, without the buffer and with it. `run` gets the number of the round and the way,
+/// and returns the number of operations.
+pub fn gain(run: impl FnMut(usize, Way) -> usize) -> [f64; 2] {
+    alternate(GAIN_ROUNDS, |_| false, run).map(|rates| median(of_two_rounds(rates)))
+}
+
+/// Lookups per second without and with a buffer of each kind.
 pub fn gains<S: Subject>(mut index: S, requests: &Requests, configs: &[Config]) -> Vec<[f64; 2]> {
     let mut gains = Vec::new();
     for config in configs {
-        let mut buffer = OwnedBuffer::new(index, *config);
-        gains.push(gain(&mut buffer, requests));
-        index = buffer.into_index();
+        let mut front = Front::new(index, *config, false, requests);
+        gains.push(gain(|round, way| front.run(requests, round, way)));
+        index = front.buffer.into_index();
     }
     gains
-}
-
-fn gain<S: Subject>(buffer: &mut OwnedBuffer<S>, requests: &Requests) -> [f64; 2] {
-    warm_up(buffer, false, requests);
-    let mut rates: [Vec<f64>; 2] = Default::default();
-    for round in 0..GAIN_ROUNDS {
-        let keys = requests.round(1 + round % ROUNDS);
-        for way in [round % 2, 1 - round % 2] {
-            let started = thread_cpu_time();
-            buffer.look_up_singly([Way::Direct, Way::Through][way], keys);
-            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
-        }
-    }
-    rates.map(|rates| median(of_two_rounds(rates)))
-}
-
-/// A chained hash table without a buffer, and one with.
-struct Mixed {
-    table: Chained<1>,
-    buffer: OwnedBuffer<Chained<1>>,
-}
-
-/// How an item is replaced by one at another position, and how one is looked up.
-type Change = fn(&mut Mixed, u64);
-type Get = for<'a> fn(&'a mut Mixed, &u64) -> Option<&'a Item>;
-
-/// Operations per second on a chained hash table without and with an owned buffer; one operation in `sets_every`
-/// replaces an item by one at another position.
-pub fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
-    let buffer = OwnedBuffer::new(Chained::build(items), config);
-    let mut mixed = Mixed { table: Chained::build(items), buffer };
-    let direct: (Change, Get) = black_box((
-        |mixed, key| _ = mixed.table.replace(key),
-        |mixed, key| mixed.table.search(key).map(|(_, item)| item),
-    ));
-    let through: (Change, Get) = black_box((
-        |mixed, key| mixed.buffer.change(&key, |table| (Some(table.replace(key)), ())),
-        |mixed, key| mixed.buffer.get(key),
-    ));
-    // Both ways, so that neither table is loaded from memory for the first time later.
-    let mut lookups = 0;
-    for keys in requests.keys.chunks(sets_every.min(BATCH)).cycle() {
-        mix(&mut mixed, through, keys, sets_every);
-        mix(&mut mixed, direct, keys, sets_every);
-        lookups += keys.len();
-        if mixed.buffer.stats().trials > 0 || lookups >= WARMING_LOOKUPS_MAX {
-            break;
-        }
-    }
-    let mut rates: [Vec<f64>; 2] = Default::default();
-    for round in 0..GAIN_ROUNDS {
-        let keys = requests.round(1 + round % ROUNDS);
-        for way in [round % 2, 1 - round % 2] {
-            let started = thread_cpu_time();
-            mix(&mut mixed, [direct, through][way], keys, sets_every);
-            rates[way].push(keys.len() as f64 / (thread_cpu_time() - started).as_secs_f64());
-        }
-    }
-    rates.map(|rates| median(of_two_rounds(rates)))
-}
-
-#[inline(never)]
-fn mix(mixed: &mut Mixed, (change, get): (Change, Get), keys: &[u64], sets_every: usize) {
-    for keys in keys.chunks(sets_every) {
-        let sets = usize::from(keys.len() == sets_every);
-        let (gets, sets) = keys.split_at(keys.len() - sets);
-        for key in gets {
-            check::<Chained<1>>(*key, get(mixed, key));
-        }
-        for key in sets {
-            change(mixed, *key);
-        }
-    }
 }
