@@ -1,6 +1,7 @@
 //! [`Buffer`]: a table in front of an index, or the index alone where the table does not pay.
 
 use std::borrow::Borrow;
+use std::time::Instant;
 
 use super::calibration::{self, Calibration};
 use super::lookup::Lookup;
@@ -76,26 +77,31 @@ impl<I: Lookup> Buffer<I> {
     }
 
     /// Decides by measurement whether lookups go through the table from now on, or the buffer is bypassed and releases
-    /// its tables. Takes about ten times as long as lookups of the sample.
+    /// its tables.
     ///
-    /// `sample` should be like the lookups to come, in their order: keys that are requested often occur often. The first
-    /// half fills the table, the second is timed. A million keys are enough for any processor's caches; a few thousand
-    /// show nothing. `keys_per_call` is how many keys the caller usually looks up at once: with
+    /// `keys` are requests like those to come: frequent keys occur often. The first ones fill the table, up to four for
+    /// each of its entries, and two million more are looked up both ways. If the keys end early, those that came
+    /// decide; a few thousand show nothing. A short list may be repeated ([`Iterator::cycle`]), but looks as if the
+    /// table could hold all keys. `keys_per_call` is how many keys the caller usually looks up at once: with
     /// [`get_each`](Self::get_each) a table can pay where it does not with [`get`](Self::get).
-    pub fn calibrate<K: Borrow<I::Key>>(&mut self, sample: &[K], keys_per_call: usize) -> Calibration {
-        let start = std::time::Instant::now();
-        self.calibrate_with(sample, keys_per_call, || start.elapsed().as_nanos() as u64)
+    pub fn calibrate<K: Borrow<I::Key>>(
+        &mut self,
+        keys: impl IntoIterator<Item = K>,
+        keys_per_call: usize,
+    ) -> Calibration {
+        let start = Instant::now();
+        self.calibrate_with(keys, keys_per_call, || start.elapsed().as_nanos() as u64)
     }
 
     /// Like [`calibrate`](Self::calibrate), with a clock that returns nanoseconds.
     pub fn calibrate_with<K: Borrow<I::Key>>(
         &mut self,
-        sample: &[K],
+        keys: impl IntoIterator<Item = K>,
         keys_per_call: usize,
         now_ns: impl FnMut() -> u64,
     ) -> Calibration {
         let table = self.table.take().unwrap_or_else(|| new_table(self.config));
-        let calibration = calibration::run(&self.index, &table, sample, keys_per_call, now_ns);
+        let calibration = calibration::run(&self.index, &table, keys.into_iter(), keys_per_call, now_ns);
         self.table = calibration.pays().then_some(table);
         calibration
     }

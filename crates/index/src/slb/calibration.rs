@@ -16,14 +16,18 @@ use super::table::Table;
 /// table by some percent: its direct lookups share the processor's caches with the table, which later ones do not.
 const RATIO_MAX: f64 = 0.9;
 
-/// Maximum number of times that the first half of the sample fills the table.
-const FILLINGS_MAX: usize = 4;
+/// Number of lookups after which the hit ratio is looked at while the table is filled, as a fraction of its entries.
+const FILLING_FRACTION: usize = 4;
 
-/// Minimum rise of the hit ratio from one filling to the next before another one.
+/// Maximum number of lookups that fill a table, as a multiple of its entries.
+const FILLING_MAX: usize = 4;
+
+/// Minimum rise of the hit ratio for which filling continues.
 const RISE_MIN: f64 = 0.01;
 
-/// Number of stretches of the second half, an even number.
+/// Number of stretches, an even number, and of keys in each.
 const STRETCHES: usize = 4;
+const STRETCH_KEYS: usize = 1 << 19;
 
 /// Number of keys that are timed together.
 const BLOCK: usize = 1024;
@@ -49,27 +53,30 @@ impl Calibration {
     }
 }
 
-/// Fills the table with the first half of `sample`, and looks up the second half both ways.
+/// Fills the table with the first of `keys`, and looks up the next ones both ways.
 pub(super) fn run<I: Lookup, K: Borrow<I::Key>>(
     index: &I,
     table: &Table,
-    sample: &[K],
+    mut keys: impl Iterator<Item = K>,
     keys_per_call: usize,
     mut now_ns: impl FnMut() -> u64,
 ) -> Calibration {
     let mut lookups =
         Lookups { index, table, reader: Reader::default(), keys_per_call: keys_per_call.max(1) };
-    let (filling, timed) = sample.split_at(sample.len() / 2);
-    lookups.fill(filling);
-    let stretches = timed.chunks(timed.len().div_ceil(STRETCHES).max(1));
-    let count = stretches.len() as f64;
+    lookups.fill(&mut keys);
     let mut ns = [0.0; 2];
-    for (number, stretch) in stretches.enumerate() {
-        for side in [number % 2, 1 - number % 2] {
-            ns[side] += lookups.time([Way::Table, Way::Direct][side], stretch, &mut now_ns);
+    let mut count = 0;
+    while count < STRETCHES {
+        let stretch: Vec<K> = keys.by_ref().take(STRETCH_KEYS).collect();
+        if stretch.is_empty() {
+            break;
         }
+        for side in [count % 2, 1 - count % 2] {
+            ns[side] += lookups.time([Way::Table, Way::Direct][side], &stretch, &mut now_ns);
+        }
+        count += 1;
     }
-    let [table_ns, direct_ns] = ns.map(|ns| ns / count);
+    let [table_ns, direct_ns] = ns.map(|ns| ns / count as f64);
     Calibration { table_ns, direct_ns }
 }
 
@@ -87,11 +94,14 @@ struct Lookups<'a, I> {
 }
 
 impl<I: Lookup> Lookups<'_, I> {
-    fn fill<K: Borrow<I::Key>>(&mut self, keys: &[K]) {
+    /// Looks keys up through the table until its hit ratio rises no more.
+    fn fill<K: Borrow<I::Key>>(&mut self, keys: &mut impl Iterator<Item = K>) {
+        let window = (self.table.capacity() / FILLING_FRACTION).max(1);
         let mut hit_ratio = 0.0;
-        for _ in 0..FILLINGS_MAX {
+        for _ in 0..FILLING_MAX * FILLING_FRACTION {
+            let keys: Vec<K> = keys.take(window).collect();
             self.reader = Reader::default();
-            self.look_up(Way::Table, keys);
+            self.look_up(Way::Table, &keys);
             let before = std::mem::replace(&mut hit_ratio, self.reader.stats().hit_ratio());
             if hit_ratio < before + RISE_MIN {
                 break;

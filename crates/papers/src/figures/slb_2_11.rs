@@ -55,7 +55,7 @@ type Get = for<'a> fn(&'a mut Mixed, &u64) -> Option<&'a Item>;
 /// item by one at another position.
 fn mixed_gain(items: u32, requests: &Requests, config: Config, sets_every: usize) -> [f64; 2] {
     let mut buffer = Buffer::new(Chained::build(items), config);
-    buffer.calibrate(requests.all(), 1);
+    buffer.calibrate(requests.repeated(), 1);
     let mut mixed = Mixed { table: Chained::build(items), buffer, reader: Reader::default() };
     let direct: (Change, Get) = black_box((
         |mixed, key| _ = mixed.table.replace(key),

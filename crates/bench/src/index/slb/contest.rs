@@ -41,9 +41,15 @@ impl Requests {
         Self { keys, round_len }
     }
 
-    /// All requests, by which buffers are calibrated before the clock starts.
+    /// The requests of all rounds.
     pub fn all(&self) -> &[u64] {
         &self.keys
+    }
+
+    /// The requests of all rounds again and again, as they are looked up: buffers are calibrated by them before the
+    /// clock starts.
+    pub fn repeated(&self) -> impl Iterator<Item = u64> {
+        self.keys.iter().copied().cycle()
     }
 
     /// The requests of a round.
@@ -98,7 +104,7 @@ struct Front<S> {
 impl<S: Subject> Front<S> {
     fn new(index: S, config: Config, is_many: bool, requests: &Requests) -> Self {
         let mut buffer = Buffer::new(index, config);
-        let calibration = buffer.calibrate(requests.all(), if is_many { BATCH } else { 1 });
+        let calibration = buffer.calibrate(requests.repeated(), if is_many { BATCH } else { 1 });
         Self { buffer, reader: Reader::default(), calibration, is_many }
     }
 
