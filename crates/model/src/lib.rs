@@ -1,7 +1,7 @@
 //! Plans of storage layouts, and what they cost.
 //!
-//! [`KeyDistribution`] and its primitives count different keys among requests; [`plan_model`] prices plans with them, and
-//! [`planner`] finds the plan that fits a demand. The papers' own models are in the crate `alluvium-papers`.
+//! [`KeyDistribution`] and its primitives count different keys among requests; [`plan_model`] prices plans with them,
+//! and [`planner`] finds the plan that fits a demand. The papers' own models are in the crate `alluvium-papers`.
 //!
 //! Architecture invariant: this crate knows no files, threads or clocks.
 #![forbid(unsafe_code)]

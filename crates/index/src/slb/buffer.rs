@@ -116,8 +116,8 @@ impl<I: Lookup> Buffer<I> {
     }
 
     /// Looks up `keys`, one after the other, and passes each to `take` with its item. The lines of the next keys are
-    /// loaded ahead. If the buffer is bypassed, this is a loop over the index: use it for an index whose lookups take so
-    /// few instructions that one more matters.
+    /// loaded ahead. If the buffer is bypassed, this is a loop over the index: use it for an index whose lookups take
+    /// so few instructions that one more matters.
     #[inline(always)]
     pub fn get_each<'a, 'k, K: Borrow<I::Key>>(
         &'a self,

@@ -13,8 +13,8 @@
 //!                       item                             ▼ emit, in place of the coldest of the line
 //! ```
 //!
-//! [`Buffer`] is table and index together, and [`Reader`] a thread's lookups in it. [`Table`] alone has the operations of
-//! the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
+//! [`Buffer`] is table and index together, and [`Reader`] a thread's lookups in it. [`Table`] alone has the operations
+//! of the paper's interface: find (its `SLB_get`), emit, and change, which is invalidate or update.
 //!
 //! # Figures
 //!

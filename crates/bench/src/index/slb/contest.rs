@@ -216,8 +216,8 @@ pub fn median(mut numbers: Vec<f64>) -> f64 {
     numbers[numbers.len() / 2]
 }
 
-/// Medians of the rates of a few rounds, without the buffer and with it. `run` gets the number of the round and the way,
-/// and returns the number of operations.
+/// Medians of the rates of a few rounds, without the buffer and with it. `run` gets the number of the round and the
+/// way, and returns the number of operations.
 pub fn gain(run: impl FnMut(usize, Way) -> usize) -> [f64; 2] {
     alternate(GAIN_ROUNDS, |_| false, run).map(|rates| median(of_two_rounds(rates)))
 }

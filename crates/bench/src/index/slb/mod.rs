@@ -1,8 +1,8 @@
 //! Measurements of the lookaside buffer in front of several indexes (SPEC A7).
 //!
 //! Items have keys of 8 bytes and values of 64; requests follow Zipf's law with a skew of 0.99. For every index, the
-//! same requests alternate between direct lookups and a buffer, with one key per call and with many. Ratios are medians over
-//! the rounds of one process. Every answer is verified, within the timed loop.
+//! same requests alternate between direct lookups and a buffer, with one key per call and with many. Ratios are medians
+//! over the rounds of one process. Every answer is verified, within the timed loop.
 
 pub mod beside_items;
 pub mod chained;
