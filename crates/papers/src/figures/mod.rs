@@ -13,6 +13,7 @@ mod lim_4_9;
 mod mica;
 mod mica_5_12;
 mod mica_5_16;
+mod scale;
 mod silt_8;
 mod skimpy_4;
 mod slb;
@@ -28,10 +29,11 @@ mod wu_4_7;
 
 use std::path::PathBuf;
 
-use alluvium_bench::{BenchError, Measurement, Report, WorkDirectories};
+use alluvium_bench::{BenchError, Measurement, Report};
 use serde_json::Value;
 
 pub use figure::{Axis, Figure, Origin, Panel, Published, Series};
+pub use scale::Scale;
 
 /// Options of `figure`.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,21 +57,6 @@ pub struct FigureOptions {
     /// Seed of simulated keys and requests
     #[arg(long, default_value_t = 1)]
     seed: u64,
-}
-
-/// The size of the experiments.
-#[derive(Clone, Debug)]
-pub struct Scale {
-    /// Maximum keys of a simulation.
-    pub simulated_keys_max: u64,
-    /// Maximum items of a store.
-    pub stored_items_max: u64,
-    /// Where stores are created, and removed again.
-    pub directory: PathBuf,
-    /// Makes and removes their directories.
-    pub directories: WorkDirectories,
-    /// Seed of simulations.
-    pub seed: u64,
 }
 
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
@@ -169,7 +156,7 @@ mod tests {
             simulated_keys_max: 200_000,
             stored_items_max: 40_000,
             directory: directory.path().to_owned(),
-            directories: WorkDirectories::default(),
+            directories: alluvium_bench::WorkDirectories::default(),
             seed: 7,
         };
         for (id, draw) in FIGURES {

@@ -17,8 +17,6 @@ use super::{Finding, TidyFile};
 
 /// Maximum number of files that import each other in a circle.
 const CIRCLE_FILES_MAX: usize = 15;
-/// Crates with a larger one, which may not grow.
-const LARGER: [(&str, usize); 1] = [("bench", 22)];
 
 /// A crate in figures.
 #[derive(Debug, PartialEq, Eq)]
@@ -56,11 +54,9 @@ pub fn check(files: &[TidyFile]) -> Vec<Finding> {
 
 fn finding(room: &Room) -> Option<Finding> {
     let count = room.circle.len();
-    let larger = LARGER.iter().find(|(name, _)| *name == room.name);
-    let max = larger.map_or(CIRCLE_FILES_MAX, |(_, files)| *files);
-    (count > max).then(|| {
+    (count > CIRCLE_FILES_MAX).then(|| {
         let files = room.circle.join(" ");
-        let message = format!("{count} files import each other, more than {max}: {files}");
+        let message = format!("{count} files import each other, more than {CIRCLE_FILES_MAX}: {files}");
         Finding::new(&format!("crates/{}", room.name), 0, message)
     })
 }
