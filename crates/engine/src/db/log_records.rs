@@ -151,6 +151,7 @@ impl LogRecords {
                     }
                 }
                 Read::NothingYet => return Ok(None),
+                Read::Moved => self.source = None,
                 Read::Ended { end, next } => {
                     let source = LogSource::at(shared, next.unwrap_or(end), Some(end))?;
                     self.next = source.start(next);

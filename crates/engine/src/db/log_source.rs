@@ -1,6 +1,6 @@
 //! [`LogSource`]: a segment of the log that is being read, in memory or on the device.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use alluvium_base::{Corruption, SegmentId};
 use alluvium_io::AlignedBuffer;
@@ -19,8 +19,16 @@ const READ_BYTES: u64 = 1 << 20;
 /// See the module.
 #[derive(Debug)]
 pub(super) enum LogSource {
-    Memory(Arc<Segment>),
+    Memory(MemorySource),
     Device(DeviceSource),
+}
+
+/// A segment that is not converted yet.
+#[derive(Debug)]
+pub(super) struct MemorySource {
+    header: SegmentHeader,
+    /// Weak, so that a reader keeps no memory of a converted segment.
+    segment: Weak<Segment>,
 }
 
 /// A converted segment, and the part of it that was read last.
@@ -39,6 +47,8 @@ pub(super) enum Read {
     Record { end: u64 },
     /// The log ends here, up to now.
     NothingYet,
+    /// The segment was converted since: it must be looked for again.
+    Moved,
     /// The segment ends at `end`. The log continues at `next`, or else in the segment that names this end.
     Ended { end: LogPosition, next: Option<LogPosition> },
 }
@@ -62,7 +72,13 @@ impl LogSource {
                 let found = (end != Some(position)).then(|| shared.log.retained.find(position)).flatten();
                 found.or_else(|| shared.log.retained.following(end?))
             };
-            in_memory.map(Self::Memory).or_else(|| retained().map(|segment| Self::Device(device(segment))))
+            let memory = |segment: Arc<Segment>| MemorySource {
+                header: segment.header,
+                segment: Arc::downgrade(&segment),
+            };
+            in_memory
+                .map(|segment| Self::Memory(memory(segment)))
+                .or_else(|| retained().map(|segment| Self::Device(device(segment))))
         };
         let found = find().or_else(|| {
             // A segment that is being frozen is neither active nor listed as frozen yet.
@@ -74,7 +90,7 @@ impl LogSource {
 
     fn header(&self) -> &SegmentHeader {
         match self {
-            Self::Memory(segment) => &segment.header,
+            Self::Memory(source) => &source.header,
             Self::Device(source) => &source.segment.header,
         }
     }
@@ -94,7 +110,10 @@ impl LogSource {
     ) -> Result<Read> {
         let offset = offset.max(BLOCK);
         match self {
-            Self::Memory(segment) => read_memory(shared, segment, offset, visit),
+            Self::Memory(source) => match source.segment.upgrade() {
+                Some(segment) => read_memory(shared, &segment, offset, visit),
+                None => Ok(Read::Moved),
+            },
             Self::Device(source) => source.read(shared, offset, visit),
         }
     }

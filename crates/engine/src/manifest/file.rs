@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
+use alluvium_base::Corruption;
 use alluvium_base::checksum::checksum64;
-use alluvium_base::{BlobId, Corruption, KeyspaceId, SegmentId, TableId};
 use alluvium_io::{File, OpenMode, Storage};
 
 use super::current::{CURRENT, Current, parse_current};
@@ -232,6 +232,8 @@ pub(crate) fn is_file_name(name: &str) -> bool {
 /// A sound manifest, for fuzzers to start from.
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) fn sample() -> Vec<u8> {
+    use alluvium_base::{BlobId, KeyspaceId, SegmentId, TableId};
+
     let (mut bytes, chain) = header();
     let hasher = alluvium_base::KeyHasher::Xxh3 { seed: 1 };
     let (keyspace, plan, source) = (0, alluvium_model::Plan::silt(), super::PlanSource::Own);
@@ -289,6 +291,8 @@ pub(crate) fn sample() -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use alluvium_base::{KeyspaceId, SegmentId, TableId};
+
     use super::*;
 
     #[test]
