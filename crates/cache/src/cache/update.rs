@@ -18,7 +18,7 @@ pub enum Outcome {
     Absent,
 }
 
-/// What an [update](Cache::update) does with an item.
+/// What an [update](crate::Cache::update) does with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Update<'v> {
     /// Changes nothing.
