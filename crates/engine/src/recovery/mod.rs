@@ -84,7 +84,7 @@ pub(crate) fn open(
     let (blob_files, mut replayed) =
         replay_log(&*storage, &reclaimer, &recycler, &mut state, manifest_number, check, settings.read_only)?;
     // Nothing was changed up to here: a damaged database stays as it is.
-    remove_strays(&*storage, &state)?;
+    let strays = find_strays(&*storage, &state)?;
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
@@ -133,6 +133,9 @@ pub(crate) fn open(
     merge_rate.set(settings.background_bytes_per_s_max.unwrap_or(0));
     // From here on the new manifest is in effect: it says where the replayed segments end.
     let manifest = Manifest::create(storage.clone(), manifest_number + 1, state)?;
+    // Removed only now: what the manifest before said may not be durable, and a power cut would bring back a state that
+    // names these files.
+    remove_all(&*storage, &strays)?;
     remove_old_manifests(&*storage, &manifest)?;
     Ok(Shared {
         storage,
@@ -274,26 +277,30 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     })
 }
 
-/// Removes tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that
-/// lacks a table that the manifest names; the content of tables is checked when they are first used.
-fn remove_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<()> {
+/// The tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that lacks a
+/// table that the manifest names; the content of tables is checked when they are first used.
+fn find_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<Vec<String>> {
     let files = state.files();
     let mut missing = files.clone();
-    for name in storage.list().context(|| "listing the database directory".to_owned())? {
-        if let Some(number) = parse_table_file_name(&name) {
-            missing.remove(&number);
-        }
-        let stray = parse_table_file_name(&name).is_some_and(|number| !files.contains(&number))
-            || parse_blob_file_name(&name).is_some_and(|number| !state.blobs.contains_key(&number));
+    let mut strays = storage.list().context(|| "listing the database directory".to_owned())?;
+    strays.retain(|name| {
+        let table = parse_table_file_name(name);
+        table.iter().for_each(|table| {
+            missing.remove(table);
+        });
+        let is_stray = table.is_some_and(|table| !files.contains(&table))
+            || parse_blob_file_name(name).is_some_and(|blob| !state.blobs.contains_key(&blob));
         // A copy that has become a database needs no marker: nothing of it may be cleared away any more.
-        if stray || is_spill_file_name(&name) || name == COPY_MARKER {
-            storage.remove(&name).context(|| format!("removing {name}"))?;
-        }
-    }
+        is_stray || is_spill_file_name(name) || name == COPY_MARKER
+    });
     match missing.first() {
-        Some(&number) => Err(Error::MissingFile { file: table_file_name(number) }),
-        None => Ok(()),
+        Some(&table) => Err(Error::MissingFile { file: table_file_name(table) }),
+        None => Ok(strays),
     }
+}
+
+fn remove_all(storage: &dyn Storage, names: &[String]) -> Result<()> {
+    names.iter().try_for_each(|name| storage.remove(name).context(|| format!("removing {name}")))
 }
 
 fn remove_old_manifests(storage: &dyn Storage, manifest: &Manifest) -> Result<()> {
