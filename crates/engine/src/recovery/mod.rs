@@ -277,8 +277,8 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     })
 }
 
-/// The tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that lacks a
-/// table that the manifest names; the content of tables is checked when they are first used.
+/// The tables and blob files that crashes left behind: the manifest does not name them. Refuses a directory that lacks
+/// a table that the manifest names; the content of tables is checked when they are first used.
 fn find_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<Vec<String>> {
     let files = state.files();
     let mut missing = files.clone();
