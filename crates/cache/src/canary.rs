@@ -18,6 +18,8 @@ pub enum Canary {
     ValidationUnfenced,
     /// Entries are removed and items move without a change of the version.
     ChangeUncounted,
+    /// `Cache::begin_era` does not wait for writers who compared eras before.
+    EraUnawaited,
     /// Readers that do not find a key do not check whether its item was stored inline after they looked there.
     AbsenceUnchecked,
 }

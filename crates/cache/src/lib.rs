@@ -62,7 +62,7 @@ pub use canary::{Canary, break_rule};
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive, SharedWrites};
 pub use cache::{
-    Builder, Cache, Cursor, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update, Writer,
+    Builder, Cache, Cursor, Era, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update, Writer,
 };
 pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use evicting::PartitionStats;

@@ -11,6 +11,7 @@ mod condition;
 mod core;
 mod db;
 pub mod device;
+mod environment;
 mod error;
 mod failure;
 mod file_names;
@@ -37,11 +38,12 @@ mod settings_bounds;
 #[doc(hidden)]
 pub mod simulation;
 mod table_sizes;
+mod workload;
 mod young_directory;
 
 use alluvium_table::{self as table, item};
 
-pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, resident_bytes_beyond_limit};
+pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, resident_bytes_beyond_limit};
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::Plan;
@@ -53,17 +55,19 @@ pub use db::{
     TrafficStats, Transaction, Update, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups,
     remove_old_backups, restore,
 };
+pub use environment::Environment;
+#[doc(hidden)]
+pub use environment::PlantedBugs;
 pub use error::{Error, Result};
 pub use hash_key::HashKey;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use log_position::LogPosition;
 pub use metadata::Metadata;
-#[doc(hidden)]
-pub use options::PlantedBugs;
-pub use options::{Builder, Durability, Environment, PlanChoice};
+pub use options::{Builder, Durability, PlanChoice};
 pub use order::{KeyspaceOptions, Order};
 #[doc(hidden)]
 pub use planted_race::PlantedRace;
 pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};
 #[doc(hidden)]
 pub use repair::{repair_in, repair_in_both};
+pub use workload::Workload;

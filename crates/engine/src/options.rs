@@ -5,12 +5,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_base::PrefixFunction;
-use alluvium_io::{Clock, ProcessMemory, ReadWait, Storage, SystemClock};
+use alluvium_io::{ProcessMemory, ReadWait, Storage};
 use alluvium_model::Plan;
 
-use crate::planted_race::PlantedRace;
+use crate::environment::Environment;
 use crate::table::ITEM_BYTES_MAX;
 use crate::table_sizes::TableSizes;
+use crate::workload::Workload;
 use crate::young_directory::YoungLevels;
 
 /// When a write is acknowledged. This determines which writes a power cut can take.
@@ -41,10 +42,11 @@ pub struct Builder {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub enum PlanChoice {
     /// The best plan that the engine executes: for [`Builder::expected_items`] items, with up to half a byte of memory
-    /// per item, on the device as measured by `alluvium calibrate` if that was run. When a keyspace has at least
-    /// 100,000 items and 1.5 times as many as its plan was made for, the planner makes a new plan for twice its present
-    /// items; it replaces the old one if that pays off before the items have doubled
-    /// ([`crate::Stats::plan_decisions`]). Keyspaces whose plan was given explicitly keep it.
+    /// per item, or 50 MB if that is more ([`Builder::index_bytes_per_item`]), under the [`Builder::workload`], on the
+    /// device as measured by `alluvium calibrate` if that was run. When a keyspace has at least 100,000 items and 1.5
+    /// times as many as its plan was made for, the planner makes a new plan for twice its present items; it replaces
+    /// the old one if that pays off before the items have doubled ([`crate::Stats::plan_decisions`]). Keyspaces whose
+    /// plan was given explicitly keep it.
     #[default]
     Auto,
     /// This plan.
@@ -63,6 +65,8 @@ pub(crate) struct Settings {
     pub plan: PlanChoice,
     pub durability: Durability,
     pub expected_items: u64,
+    pub workload: Workload,
+    pub index_bytes_per_item: Option<f64>,
     pub background: bool,
     pub create: bool,
     pub inline_bytes_max: usize,
@@ -78,6 +82,8 @@ pub(crate) struct Settings {
     pub memory_bytes_max: Option<u64>,
     /// The part of a limit for the whole process that is not available to the database.
     pub program_bytes: u64,
+    /// Maximum bytes of the row cache; `None` for the default.
+    pub row_cache_bytes_max: Option<u64>,
     pub disk_bytes_max: Option<u64>,
     pub background_bytes_per_s_max: Option<u64>,
     pub log_retention_bytes: u64,
@@ -90,55 +96,6 @@ pub(crate) struct Settings {
     pub prefix_functions: Vec<PrefixFunction>,
 }
 
-/// What the database takes from outside: storage, time and randomness. The simulation supplies its own.
-#[derive(Debug, Clone)]
-pub struct Environment {
-    /// The storage of all files.
-    pub storage: Arc<dyn Storage>,
-    /// The source of time.
-    pub clock: Arc<dyn Clock>,
-    /// Source of the database's secret hash key and of file seeds. Used when a database or keyspace is created.
-    pub random_seed: u64,
-    /// Bugs for the simulation to detect. Empty in any other use.
-    #[doc(hidden)]
-    pub planted_bugs: PlantedBugs,
-}
-
-/// Bugs that can be planted, to show that the simulation detects them.
-#[doc(hidden)]
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PlantedBugs {
-    /// Acknowledge synced writes before the sync.
-    pub acknowledge_before_sync: bool,
-    /// Believe log records whose checksum is wrong.
-    pub ignore_record_checksum: bool,
-    /// Omit a protection against other threads.
-    pub race: Option<PlantedRace>,
-}
-
-impl PlantedBugs {
-    /// Whether this race is planted.
-    #[inline]
-    pub(crate) fn has(&self, race: PlantedRace) -> bool {
-        self.race == Some(race)
-    }
-}
-
-impl Environment {
-    /// The given storage, the system's clock, and a seed from the operating system's randomness.
-    pub fn over(storage: Arc<dyn Storage>) -> Self {
-        use std::hash::{BuildHasher, Hasher};
-        // `RandomState` is seeded by the operating system.
-        let random_seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
-        Self {
-            storage,
-            clock: Arc::new(SystemClock::default()),
-            random_seed,
-            planted_bugs: PlantedBugs::default(),
-        }
-    }
-}
-
 impl Builder {
     pub(crate) fn new(path: PathBuf) -> Self {
         Self {
@@ -147,6 +104,8 @@ impl Builder {
                 plan: PlanChoice::Auto,
                 durability: Durability::Sync,
                 expected_items: 0,
+                workload: Workload::default(),
+                index_bytes_per_item: None,
                 background: true,
                 create: true,
                 inline_bytes_max: ITEM_BYTES_MAX,
@@ -157,6 +116,7 @@ impl Builder {
                 read_only: false,
                 memory_bytes_max: None,
                 program_bytes: 0,
+                row_cache_bytes_max: None,
                 disk_bytes_max: None,
                 background_bytes_per_s_max: None,
                 log_retention_bytes: 0,
@@ -194,6 +154,21 @@ impl Builder {
     /// for this number of items from the beginning, in every keyspace.
     pub fn expected_items(mut self, items: u64) -> Self {
         self.settings.expected_items = items;
+        self
+    }
+
+    /// What the program does with its items, as far as it knows: automatic plans are the best ones for that. Other
+    /// plans do not depend on it.
+    pub fn workload(mut self, workload: Workload) -> Self {
+        self.settings.workload = workload;
+        self
+    }
+
+    /// Maximum bytes of memory that an automatic plan takes to find items, per item: log index, filters and indexes.
+    /// Default 0.5, and 50 MB at least. From about 2.5 on, a plan can have filters for all items, so that gets of
+    /// absent keys read nothing; it prefers such a plan if the [workload](Builder::workload) has such gets.
+    pub fn index_bytes_per_item(mut self, bytes: f64) -> Self {
+        self.settings.index_bytes_per_item = Some(bytes);
         self
     }
 
@@ -240,6 +215,19 @@ impl Builder {
     pub fn memory_bytes_max(mut self, bytes: u64) -> Self {
         self.settings.memory_bytes_max = Some(bytes);
         self.settings.program_bytes = 0;
+        self
+    }
+
+    /// Maximum bytes of the row cache: values that gets read from the device, and keys that they did not find there,
+    /// for the next gets of the same keys. A hit takes no read, and less than a microsecond. Rows of up to 64 KiB with
+    /// keys of up to 256 bytes are kept, those that are used often the longest (S3-FIFO, as in `alluvium-cache`).
+    /// Snapshots, scans and iterators do not use them.
+    ///
+    /// Default: 64 MiB, or a 64th of the machine's memory if that is less; under a memory limit, most of what filters
+    /// and indexes leave of it, however much that is. 0 means no row cache, and less than 128 KiB means the same.
+    /// [`crate::Stats::rows`] shows what it has and how many gets it answered.
+    pub fn row_cache_bytes_max(mut self, bytes: u64) -> Self {
+        self.settings.row_cache_bytes_max = Some(bytes);
         self
     }
 

@@ -22,11 +22,13 @@ pub enum PlantedRace {
     CollectBesideWriters,
     BlobFilesWithoutLock,
     FollowerTrustsLeader,
+    RowsWithoutEra,
+    RowsLeftBehind,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -44,6 +46,8 @@ impl PlantedRace {
         Self::CollectBesideWriters,
         Self::BlobFilesWithoutLock,
         Self::FollowerTrustsLeader,
+        Self::RowsWithoutEra,
+        Self::RowsLeftBehind,
     ];
 
     /// Its name on the command line.
@@ -66,6 +70,8 @@ impl PlantedRace {
             Self::CollectBesideWriters => "collect-beside-writers",
             Self::BlobFilesWithoutLock => "blob-files-without-lock",
             Self::FollowerTrustsLeader => "follower-trusts-leader",
+            Self::RowsWithoutEra => "rows-without-era",
+            Self::RowsLeftBehind => "rows-left-behind",
         }
     }
 }

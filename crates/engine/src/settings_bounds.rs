@@ -16,6 +16,8 @@ const INTERVAL_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 const SORT_BYTES_MIN: u64 = 4 << 10;
 /// Maximum size of files, buffers and garbage, so that sums of sizes do not overflow.
 pub(crate) const BYTES_MAX: u64 = 1 << 50;
+/// Maximum size of the row cache: what its parts can have.
+const ROW_CACHE_BYTES_MAX: u64 = 1 << 44;
 /// Minimum size of a table and a blob file, so that each has room for an item.
 const FILE_BYTES_MIN: u64 = 4 << 10;
 
@@ -33,6 +35,7 @@ impl Settings {
         self.garbage_bytes_min = self.garbage_bytes_min.min(BYTES_MAX);
         // No limit may be 0, which internally means no limit.
         self.memory_bytes_max = self.memory_bytes_max.map(|bytes| bytes.min(BYTES_MAX));
+        self.row_cache_bytes_max = self.row_cache_bytes_max.map(|bytes| bytes.min(ROW_CACHE_BYTES_MAX));
         self.disk_bytes_max = self.disk_bytes_max.map(|bytes| bytes.max(1));
         self.background_bytes_per_s_max = self.background_bytes_per_s_max.map(|bytes| bytes.max(1));
         self.ingest_sort_bytes_max = self.ingest_sort_bytes_max.clamp(SORT_BYTES_MIN, BYTES_MAX);

@@ -18,7 +18,8 @@ fn open(directory: &Path, limit: Option<u64>) -> (Db, Keyspace) {
     if let Some(bytes) = limit {
         builder = builder.memory_bytes_max(bytes);
     }
-    let db = builder.environment(environment).open().unwrap();
+    // Rows would answer the gets that show what the pages are good for.
+    let db = builder.row_cache_bytes_max(0).environment(environment).open().unwrap();
     let options = KeyspaceOptions::semi_sorted(PrefixRule::Length { bytes: 4 });
     let items = db.keyspace_with("items", &options).unwrap();
     (db, items)

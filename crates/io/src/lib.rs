@@ -34,7 +34,7 @@ pub use allocator::{give_back_freed_memory, trim_freed_memory};
 pub use append_buffer::{AppendBuffer, Appender};
 pub use clock::{Clock, SystemClock};
 pub use closable::{ClosableStorage, StorageClosed};
-pub use counters::{DeviceCounters, ProcessMemory};
+pub use counters::{DeviceCounters, ProcessMemory, machine_memory_bytes};
 pub use descriptors::raise_descriptor_limit;
 pub use error::FileError;
 #[cfg(unix)]

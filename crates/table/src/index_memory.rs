@@ -153,6 +153,11 @@ impl IndexMemory {
         }
     }
 
+    /// Maximum bytes in memory, including what is lent; `u64::MAX` means no bound.
+    pub fn bound(&self) -> u64 {
+        self.bytes_max.load(Ordering::Relaxed)
+    }
+
     /// Changes the bound. Drops the parts worth least until the rest fits; under a larger bound they return as lookups
     /// need them.
     pub fn set_bytes_max(&self, bytes_max: u64) {

@@ -26,6 +26,9 @@ pub struct StoreOptions {
     /// Items to load
     #[arg(long, default_value_t = 1_000_000)]
     pub items: u64,
+    /// Number of items that the database is told to expect; by default it is told none, as in most programs
+    #[arg(long, default_value_t = 0)]
+    pub expected_items: u64,
     /// Bytes of a key, at least 8
     #[arg(long, default_value_t = 16)]
     pub key_size: usize,

@@ -42,6 +42,8 @@ struct Executed {
 pub struct Predictor {
     plan: Plan,
     keys: KeyDistribution,
+    /// Number of keys that the database expects; 0 if it was told none.
+    expected_keys: f64,
     item: ItemSize,
     state: State,
     /// Number of levels whose tables are in a second directory.
@@ -59,6 +61,7 @@ impl Predictor {
         Ok(Self {
             plan: options.plan()?,
             keys: KeyDistribution::uniform(options.items as f64).map_err(refused)?,
+            expected_keys: options.expected_items as f64,
             item,
             // A database that was kept was loaded and not overwritten.
             state: State::Loaded,
@@ -183,8 +186,9 @@ impl Predictor {
         let workload = if state == State::Loaded {
             Workload::load(self.keys.keys(), self.item)?
         } else {
-            Workload { expected_keys: self.keys.keys(), ..Workload::updates(self.keys.clone(), self.item) }
+            Workload::updates(self.keys.clone(), self.item)
         };
+        let workload = Workload { expected_keys: self.expected_keys, ..workload };
         let rules = if is_busy { Rules::engine_at_full_speed() } else { Rules::engine() };
         PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) }.cost()
     }

@@ -16,6 +16,7 @@ use crate::memory::PAGE_BYTES;
 use crate::partition::{Common, Partition};
 use crate::partitions::Partitions;
 use crate::region::POSITION_BITS;
+use crate::sync::AtomicU64;
 
 use super::handle::Cache;
 
@@ -221,7 +222,7 @@ impl Builder {
         };
         let all = (0..self.partitions).map(partition).collect::<Result<A::Parts<_>, _>>()?;
         let hasher = self.common.hasher.clone();
-        Ok(Cache { partitions: Partitions { all, hasher }, settings: self })
+        Ok(Cache { partitions: Partitions { all, hasher }, settings: self, era: AtomicU64::new(0) })
     }
 
     /// The purpose of partitions whose items have `payload` bytes of key and value on average, and are mostly stored

@@ -8,6 +8,7 @@ use crate::evicting::Evicting;
 use crate::item::{ItemView, Metadata, Token};
 use crate::partition::Partition;
 use crate::partitions::Partitions;
+use crate::sync::AtomicU64;
 
 use super::builder::Builder;
 use super::keyed::Keyed;
@@ -27,6 +28,8 @@ use super::update::{IncrementError, Outcome, Update, keyed_writes};
 pub struct Cache<A: Access = Concurrent> {
     pub(super) partitions: Partitions<Evicting, A>,
     pub(super) settings: Builder,
+    /// Number of the current [`Era`](super::Era).
+    pub(super) era: AtomicU64,
 }
 
 /// Why a cache that writes by itself refuses a write.

@@ -1,6 +1,7 @@
 //! The public interface: a cache of partitions.
 
 mod builder;
+mod era;
 mod handle;
 mod keyed;
 mod resize;
@@ -10,6 +11,7 @@ mod update;
 mod writer;
 
 pub use builder::Builder;
+pub use era::Era;
 pub use handle::{Cache, SetOptions};
 pub use scan::{Cursor, OwnedItem};
 pub use stats::Stats;

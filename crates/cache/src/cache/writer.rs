@@ -10,6 +10,8 @@ use crate::evicting::Evicting;
 use crate::item::{ItemView, Metadata, Token};
 use crate::partition::Partition;
 
+use crate::sync::AtomicU64;
+
 use super::handle::{Cache, SetOptions};
 use super::keyed::Keyed;
 use super::update::{IncrementError, Outcome, Update, keyed_writes};
@@ -82,7 +84,11 @@ impl Cache<ConcurrentReads> {
     pub fn writer(&self, partitions: impl RangeBounds<usize>) -> Result<Writer, ClaimError> {
         let claim = Claim::new(&self.partitions.all, partitions)?;
         Ok(Writer {
-            cache: Self { partitions: self.partitions.clone(), settings: self.settings.clone() },
+            cache: Self {
+                partitions: self.partitions.clone(),
+                settings: self.settings.clone(),
+                era: AtomicU64::new(0),
+            },
             claim,
         })
     }

@@ -8,7 +8,7 @@ use super::evictions::{
     dangling_entry, item_across_the_end, item_appended_again, item_that_leaves_probation, removed_entry,
 };
 use super::inline::{inline_update, item_that_comes_inline};
-use super::reads::update_in_place;
+use super::reads::{copy_of_older_data, update_in_place};
 use super::stores::{items_moved_together, space_used_again};
 use super::{PREEMPTIONS, model};
 
@@ -27,7 +27,7 @@ fn is_noticed(canary: Canary, story: fn()) {
 }
 
 /// Messages with which the tests fail.
-const ENDINGS: [&str; 2] = ["half of another", "it was there throughout"];
+const ENDINGS: [&str; 3] = ["half of another", "it was there throughout", "a copy of older data"];
 
 #[test]
 fn loom_canary_space_is_used_again_before_its_eviction_is_seen() {
@@ -60,6 +60,11 @@ fn loom_canary_entries_leave_without_a_new_version() {
 fn loom_canary_items_move_without_a_new_version() {
     is_noticed(Canary::ChangeUncounted, item_appended_again);
     is_noticed(Canary::ChangeUncounted, item_that_leaves_probation);
+}
+
+#[test]
+fn loom_canary_an_era_begins_without_waiting_for_writers() {
+    is_noticed(Canary::EraUnawaited, copy_of_older_data);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Cache, Concurrent, Eviction, SetOptions};
 use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU8, Ordering};
 
 use super::{PREEMPTIONS, model, small, spawn, value};
 
@@ -76,6 +77,34 @@ fn loom_a_resize_beside_a_reader_never_lies() {
         assert!(seen.is_none_or(|seen| seen == value::<16>(1)));
         assert_eq!(cache.get(b"12345678").as_deref(), Some(&value::<16>(1)[..]));
     });
+}
+
+/// A copy of older data is refused, or replaced, whenever the reader set it.
+#[test]
+fn loom_no_copy_of_older_data_outlives_its_era() {
+    model(PREEMPTIONS, copy_of_older_data);
+}
+
+pub fn copy_of_older_data() {
+    let cache = small::<Concurrent>(Eviction::Fifo);
+    let data = Arc::new(AtomicU8::new(1));
+    let reader = {
+        let (cache, data) = (cache.clone(), data.clone());
+        spawn(move || {
+            let era = cache.era();
+            let copy = value::<16>(data.load(Ordering::Relaxed));
+            cache.set_in_era(era, b"12345678", &copy, SetOptions::default()).unwrap();
+        })
+    };
+    data.store(2, Ordering::Release);
+    cache.begin_era();
+    // As if only what is there had to be replaced.
+    if cache.contains(b"12345678") {
+        cache.set(b"12345678", &value::<16>(2)).unwrap();
+    }
+    reader.join().unwrap();
+    let seen = cache.get(b"12345678");
+    assert!(seen.is_none_or(|seen| seen == value::<16>(2)), "a copy of older data");
 }
 
 /// A full index grows while a reader uses it; the reader finds its item at all times.

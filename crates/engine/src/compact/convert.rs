@@ -17,7 +17,7 @@ use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bit
 use super::repeats::repeats_of;
 use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
-use crate::core::{KeyspaceShared, Shared};
+use crate::core::{CarriedRows, KeyspaceShared, Shared};
 use crate::error::{Error, IoContext, Result};
 use crate::item::EncodedItem;
 use crate::level::{Run, RunSection, TableFile, Version, shard_range};
@@ -57,6 +57,9 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let mut references: BTreeMap<KeyspaceId, ReferenceCounts> = BTreeMap::new();
     let mut repeats: BTreeMap<KeyspaceId, f64> = BTreeMap::new();
     if !filled.is_empty() {
+        if !shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
+            shared.rows.begin_era();
+        }
         shared.blobs.sync()?;
         let number = TableId(shared.next_file.fetch_add(1, Ordering::Relaxed));
         let name = crate::file_names::table_file_name(number);
@@ -72,8 +75,8 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
             // While the version is held, the space of sections that a filter reads is not given back.
             let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
-                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version.runs)?),
-                false => write_sections(&mut writer, keyspace, store, &version.runs)?,
+                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version)?),
+                false => write_sections(shared, &mut writer, keyspace, store, &version)?,
             };
             edits.push(Edit::AddRun {
                 keyspace: keyspace.id,
@@ -133,14 +136,16 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes a section for each shard that has items. Returns the numbers of the other shards, and the references to
-/// blobs.
+/// Writes a section for each shard that has items, and replaces rows by these items. Returns the numbers of the other
+/// shards, and the references to blobs.
 fn write_sections(
+    shared: &Shared,
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
     store: &LogStore,
-    runs: &[Arc<Run>],
+    version: &Version,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
+    let rows = rows_to_replace(shared, keyspace, version);
     let plan = keyspace.plan_state();
     let level = level_spec(&plan.plan, 0);
     let mut references = ReferenceCounts::default();
@@ -166,6 +171,7 @@ fn write_sections(
             let item = store.segment.encoded_item_at(offset)?;
             item_bytes = item.bytes.len();
             references.add(&item.item);
+            rows.iter().for_each(|rows| rows.replace(&item.item));
             Ok((slot, keyspace.hasher.hash(item.item.key), item))
         });
         if let (TableLayout::Hash, Some(filter)) = (level.table, &filter) {
@@ -184,7 +190,7 @@ fn write_sections(
                     writer.set_filter(filter);
                 }
                 None => {
-                    let below = Below::of_runs(level, runs, store.shard_bits(), number)?;
+                    let below = Below::of_runs(level, &version.runs, store.shard_bits(), number)?;
                     begin_ordered(writer, level, spec, (items.len() as u64, bytes), below);
                 }
             }
@@ -195,14 +201,15 @@ fn write_sections(
     Ok((empty, references))
 }
 
-/// Writes all items of a semi-sorted keyspace's store as one section: its shards do not follow the order of hashes.
+/// The same for a semi-sorted keyspace, as one section: its shards do not follow the order of hashes.
 fn write_section(
     shared: &Shared,
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
     store: &LogStore,
-    runs: &[Arc<Run>],
+    version: &Version,
 ) -> Result<ReferenceCounts> {
+    let rows = rows_to_replace(shared, keyspace, version);
     let mut entries: Vec<(u64, u64, u32)> = Vec::with_capacity(store.len());
     let _held = shared.hold_items((entries.capacity() * size_of::<(u64, u64, u32)>()) as u64);
     let mut bytes = 0;
@@ -224,7 +231,7 @@ fn write_section(
     let plan_number = plan.number;
     let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level: 0, plan_number };
     let level = level_spec(&plan.plan, 0);
-    let below = Below::of_runs(level, runs, 0, 0)?;
+    let below = Below::of_runs(level, &version.runs, 0, 0)?;
     begin_ordered(writer, level, spec, (entries.len() as u64, bytes), below);
     let mut references = ReferenceCounts::default();
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
@@ -233,10 +240,21 @@ fn write_section(
         }
         let item = store.segment.encoded_item_at(offset)?;
         references.add(&item.item);
+        rows.iter().for_each(|rows| rows.replace(&item.item));
         writer.push(KeyHash::from_halves(high, low), &item)?;
     }
     writer.finish_section()?;
     Ok(references)
+}
+
+/// The keyspace's rows, which the items that become a run replace. An era has begun, and `version` was loaded since.
+fn rows_to_replace<'a>(
+    shared: &'a Shared,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+) -> Option<CarriedRows<'a>> {
+    let is_planted = shared.planted_bugs.has(PlantedRace::RowsLeftBehind);
+    shared.rows.carry(keyspace.id, version).filter(|_| !is_planted)
 }
 
 /// Sorts the items of a section of sorted layout and writes them.

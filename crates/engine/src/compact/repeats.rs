@@ -38,7 +38,7 @@ pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &Log
         let item = store.segment.encoded_item_at(offset)?.item;
         let hash = keyspace.hasher.hash(item.key);
         let reads = &shared.counters.lookup_page_reads;
-        count.add(find_in_tables(&version, reads, hash, item.key, |found| found.is_some()))?;
+        count.add(find_in_tables(&version, reads, hash, item.key, |found, _| found.is_some()))?;
     }
     Ok(count.share())
 }
@@ -119,7 +119,7 @@ impl Samples {
         let mut count = Count::default();
         for (hash, key) in &self.taken {
             let lookup = Lookup::from_level(&version, level, *hash);
-            count.add(find_by(lookup, reads, key, |found| found.is_some()))?;
+            count.add(find_by(lookup, reads, key, |found, _| found.is_some()))?;
         }
         Ok(count.share())
     }

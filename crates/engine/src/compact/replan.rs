@@ -3,15 +3,16 @@
 
 use std::sync::Arc;
 
-use alluvium_model::plan_model::ItemSize;
+use alluvium_model::ModelError;
 use alluvium_model::planner::{Candidate, Demand, Space, plan_executable};
-use alluvium_model::{KeyDistribution, ModelError};
 
 use crate::core::{KeyspaceShared, PlanDecision, Shared};
 use crate::device;
 use crate::error::Result;
 use crate::level::Version;
 use crate::manifest::PlanSource;
+use crate::options::Settings;
+use crate::workload::Workload;
 
 /// A new plan is made when there are this many times the items for which the plan was made.
 const OUTGROWN: f64 = 1.5;
@@ -108,7 +109,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
     };
     // Damaged figures were reported when the database was opened or created; they are no reason to fail here.
     let device = device::read(&*shared.storage).ok().flatten().unwrap_or_default();
-    let compared = compare(&state.plan, measured, items_planned, device);
+    let compared = compare(&state.plan, measured, items_planned, &shared.settings, device);
     let plan = match compared {
         Ok((present, best, demand)) => {
             (decision.is_changed, decision.reason) = judge(&present, &best, &demand);
@@ -141,11 +142,12 @@ fn compare(
     plan: &alluvium_model::Plan,
     measured: Measured,
     items: u64,
+    settings: &Settings,
     device: device::DeviceFigures,
 ) -> std::result::Result<(Candidate, Candidate, Demand), ModelError> {
     let Measured { key_bytes, value_bytes, .. } = measured;
-    let item = ItemSize { key_bytes, value_bytes, deviation_bytes: 0.0 };
-    let demand = Demand::new(KeyDistribution::uniform(items as f64)?, item, device);
+    let workload = Workload { key_bytes, value_bytes, ..settings.workload };
+    let demand = workload.demand(items, settings.index_bytes_per_item, device)?;
     let present = demand.candidate(plan.clone())?;
     let best = plan_executable(&demand, &Space::default())?;
     Ok((present, best, demand))
@@ -158,9 +160,13 @@ mod tests {
 
     use super::*;
 
+    fn settings() -> Settings {
+        crate::Db::builder("").settings
+    }
+
     fn compared(plan: &Plan, items: u64, value_bytes: f64) -> (Candidate, Candidate, Demand) {
         let measured = Measured { items, key_bytes: 16.0, value_bytes };
-        compare(plan, measured, items, DeviceFigures::default()).unwrap()
+        compare(plan, measured, items, &settings(), DeviceFigures::default()).unwrap()
     }
 
     #[test]

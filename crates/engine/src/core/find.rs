@@ -31,17 +31,17 @@ pub(crate) fn find<R>(
 ) -> Result<R> {
     match find_in_log(version, hash, key)? {
         Some(item) => Ok(found(Some(&item))),
-        None => find_in_tables(version, reads, hash, key, found),
+        None => find_in_tables(version, reads, hash, key, |item, _| found(item)),
     }
 }
 
-/// Like [`find`], without the log.
+/// Like [`find`], without the log. Also passes the number of pages that were read.
 pub(crate) fn find_in_tables<R>(
     version: &Version,
     reads: &AtomicU64,
     hash: KeyHash,
     key: &[u8],
-    found: impl FnOnce(Option<&Item<'_>>) -> R,
+    found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
     find_by(Lookup::new(version, hash), reads, key, found)
 }
@@ -51,22 +51,24 @@ pub(crate) fn find_by<R>(
     mut lookup: Lookup<'_>,
     reads: &AtomicU64,
     key: &[u8],
-    found: impl FnOnce(Option<&Item<'_>>) -> R,
+    found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
     let mut buffer = None;
+    let mut pages_read = 0;
     while let Some((section, read)) = lookup.next_read()? {
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
         buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
         if !section.copy_kept(read.page, buffer) {
             reads.fetch_add(1, Ordering::Relaxed);
+            pages_read += 1;
             section
                 .file()
                 .read_at(buffer, section.page_offset(read.page))
                 .context(|| format!("reading table {}", section.file().name()))?;
         }
         if let Some(item) = lookup.search(section, read, buffer, key)? {
-            return Ok(found(Some(&item)));
+            return Ok(found(Some(&item), pages_read));
         }
     }
-    Ok(found(None))
+    Ok(found(None, pages_read))
 }

@@ -76,10 +76,13 @@ pub(crate) fn is_busy(shared: &Shared) -> bool {
 
 fn run_first<'a>(shared: &Shared, mut jobs: impl Iterator<Item = &'a Job>) -> Result<bool> {
     // The first job that did something, or that failed.
-    jobs.find_map(|job| {
+    let outcome = jobs.find_map(|job| {
         (job.run)(shared).map_or_else(|error| Some(Err(error)), |ran| ran.then_some(Ok(true)))
-    })
-    .unwrap_or(Ok(false))
+    });
+    if outcome.is_some() {
+        shared.share_with_rows();
+    }
+    outcome.unwrap_or(Ok(false))
 }
 
 /// How far the work of a thread is behind; above 1, writers are slowed.

@@ -11,7 +11,7 @@ use alluvium_base::{Corruption, KeyHasher, SegmentId, TableId};
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
-use alluvium_model::planner::{Demand, Space, items_expected, plan_executable};
+use alluvium_model::planner::{Space, items_expected, plan_executable};
 use alluvium_model::{Plan, PlanError};
 
 use super::counters::Counters;
@@ -22,16 +22,18 @@ use super::keyspace::KeyspaceShared;
 use super::keyspace_checks::check_plan;
 use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
+use super::rows::Rows;
 use super::scan_cache::ScanCache;
 use super::{JobThread, PlanDecision, RateLimit, Scheduler, Throttle};
 use crate::blob::Blobs;
 use crate::device;
+use crate::environment::PlantedBugs;
 use crate::error::{Error, Result};
 use crate::failure::lacks_space;
 use crate::level::{Level, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Refusal, Segment};
 use crate::manifest::{Manifest, PlanSource, PlanState};
-use crate::options::{Durability, PlanChoice, PlantedBugs, Settings};
+use crate::options::{Durability, PlanChoice, Settings};
 use crate::planted_race::PlantedRace;
 use crate::reserve::Reserve;
 use crate::young_directory::YoungDirectory;
@@ -76,6 +78,8 @@ pub(crate) struct Shared {
     pub failures: Failures,
     pub counters: Counters,
     pub memory: MemoryControl,
+    /// What lookups found in tables.
+    pub rows: Rows,
     /// Items that scans have collected for their next calls.
     pub scan_cache: ScanCache,
     /// Bytes of items collected for merges and ingests in progress.
@@ -122,7 +126,10 @@ impl Shared {
             return Ok(auto(plan));
         }
         let device = device::read(&*self.storage)?.unwrap_or_default();
-        let planned = Demand::unknown(self.settings.expected_items, device)
+        let planned = self
+            .settings
+            .workload
+            .demand(items_planned, self.settings.index_bytes_per_item, device)
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
         Ok(auto(self.auto_plan.get_or_init(|| planned.plan)))

@@ -60,6 +60,8 @@ impl Keyspace {
         let turn = keyspace.update_stripe(hash).lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (len, position) = loop {
             let (witness, grown) = witnessed(shared, keyspace, hash, &stored_key, |view| {
+                // A row has the value of a large item, but not the pieces to which it is appended.
+                let view = View { era: None, ..*view };
                 view.find(hash, &stored_key, |view, item| grow(view, key, item, bytes))
             })?;
             if grown.is_same {

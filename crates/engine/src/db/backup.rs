@@ -267,7 +267,7 @@ fn check_copy(target: &Path, names: &[String], from: &FileStorage) -> Result<()>
     copy(from, &to, CURRENT).context(|| format!("copying {CURRENT}"))?;
     let db = Db::builder(target)
         .read_only(true)
-        .environment(crate::options::Environment::over(Arc::new(to)))
+        .environment(crate::environment::Environment::over(Arc::new(to)))
         .open()?;
     let report = db.verify()?;
     debug_assert!(names.iter().any(|name| is_manifest_file_name(name)));

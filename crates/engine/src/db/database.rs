@@ -14,12 +14,13 @@ use crate::core::{
     KeyspaceShared, Shared, check_plan, complete_hasher, first_version, is_busy, new_log_store,
     run_all_undue, run_one,
 };
+use crate::environment::Environment;
 use crate::error::{Error, IoContext, Result};
 use crate::failure::lacks_space;
 use crate::hash_key::HashKey;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
-use crate::options::{Builder, Environment, Settings};
+use crate::options::{Builder, Settings};
 use crate::order::KeyspaceOptions;
 use crate::recovery;
 use crate::reserve::Reserve;
@@ -125,6 +126,7 @@ impl Db {
             shared.log.refuse_writes();
         }
         shared.measure_disk();
+        shared.share_with_rows();
         if !read_only {
             // If there is no room for a change of plan now, the next opening makes it.
             if shared.log.refusal().is_none() {

@@ -51,9 +51,10 @@ impl Keyspace {
         let mut lookups = Lookups::new(Stream::new(shared, in_flight));
         while keys.peek().is_some() {
             self.shared.check_present()?;
+            let era = shared.rows.era();
             let version = self.shared.version.load_full();
             let (keyspace, moment) = (&*self.shared, Moment::Now(shared));
-            let view = View { shared, keyspace, version: &version, moment };
+            let view = View { shared, keyspace, version: &version, moment, era };
             let visit = |key: K, item: Option<&Item<'_>>| {
                 match item.map(|item| view.value_of(key.as_ref(), item)).transpose() {
                     Ok(value) => found(key, value.as_deref()),

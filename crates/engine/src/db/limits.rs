@@ -19,6 +19,7 @@ impl Db {
         let bytes = bytes.map(|bytes| bytes.min(BYTES_MAX));
         let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
         shared.memory.set(budget);
+        shared.share_with_rows();
         shared.log.set_segment_bytes(budget.segment_bytes);
         shared.throttle.set_segment_bytes(budget.segment_bytes);
         Ok(())
@@ -35,6 +36,7 @@ impl Db {
     pub fn set_index_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
         memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
+        self.shared().share_with_rows();
     }
 
     /// Bounds only the young items of one pass of a merge, and the buffers of ingests. For tests: even the smallest

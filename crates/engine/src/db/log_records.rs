@@ -224,7 +224,7 @@ impl Handle {
         LargeValue::required(item)?;
         let version = keyspace.version.load();
         let shared = &*self.shared;
-        let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared) };
+        let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared), era: None };
         match view.large_item(item) {
             Ok((key, value)) => Ok(Some(LogChange::Put { keyspace: name, key, value, metadata })),
             Err(Error::MissingFile { .. }) => Ok(None),

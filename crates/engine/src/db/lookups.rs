@@ -8,7 +8,7 @@ use alluvium_io::{AlignedBuffer, Completed};
 
 use super::read::View;
 use crate::blob::StoredKey;
-use crate::core::find_in_log;
+use crate::core::{RowBuffer, find_in_log};
 use crate::error::{IoContext, Result};
 use crate::item::Item;
 use crate::level::Lookup;
@@ -43,6 +43,8 @@ pub(super) struct Lookups<R> {
     buffers: Vec<AlignedBuffer>,
     /// Finished reads whose pages have not been searched yet.
     done: Vec<Completed>,
+    /// The row of the key that is being looked up.
+    row: RowBuffer,
 }
 
 /// A lookup that waits for a page.
@@ -61,7 +63,7 @@ struct Flights<'v, K> {
 
 impl<R> Lookups<R> {
     pub fn new(reads: R) -> Self {
-        Self { reads, buffers: Vec::new(), done: Vec::new() }
+        Self { reads, buffers: Vec::new(), done: Vec::new(), row: RowBuffer::default() }
     }
 
     /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
@@ -96,16 +98,18 @@ impl<R> Lookups<R> {
                 result.context(|| format!("reading table {}", section.file().name()))?;
                 let stored_key = StoredKey::of(key.as_ref());
                 if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
+                    view.fill_row(&stored_key, Some(&item));
                     visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
                 } else if let Some((section, read)) = lookup.next_read()? {
                     ready.push_back(Flight { key, lookup, section, read });
                 } else {
+                    view.fill_row(&stored_key, None);
                     visit(key, None)?;
                 }
                 self.buffers.push(buffer);
             }
             while ready.len() < in_flight_max
-                && let Some(flight) = view.first_read(&mut keys, &mut visit)?
+                && let Some(flight) = view.first_read(&mut keys, &mut visit, &mut self.row)?
             {
                 ready.push_back(flight);
                 idle = false;
@@ -138,11 +142,18 @@ impl<R> Lookups<R> {
 }
 
 impl<'v> View<'v> {
+    /// Copies the row of `key`, if there is one, and returns the item that it knows of, if any.
+    fn copy_row<'b>(&self, key: &[u8], row: &'b mut RowBuffer) -> Option<Option<Item<'b>>> {
+        self.era?;
+        self.shared.rows.copy(self.keyspace.id, self.version, key, row)
+    }
+
     /// The next key that needs a read; keys before it that need none are visited.
     fn first_read<K: AsRef<[u8]>>(
         &self,
         keys: &mut impl Iterator<Item = K>,
         visit: &mut impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
+        row: &mut RowBuffer,
     ) -> Result<Option<Flight<'v, K>>> {
         for key in keys {
             self.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
@@ -151,6 +162,10 @@ impl<'v> View<'v> {
             if let Some(item) = find_in_log(self.version, hash, &stored_key)? {
                 let live = Some(&item).filter(|item| self.moment.is_live(item));
                 visit(key, live)?;
+                continue;
+            }
+            if let Some(known) = self.copy_row(&stored_key, row) {
+                visit(key, known.as_ref().filter(|item| self.moment.is_live(item)))?;
                 continue;
             }
             let mut lookup = Lookup::new(self.version, hash);

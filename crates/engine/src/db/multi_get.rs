@@ -23,8 +23,9 @@ impl Keyspace {
         let shared = self.database();
         self.shared.check_present()?;
         let keyspace = &*self.shared;
+        let era = shared.rows.era();
         retry_when_moved(keyspace, |version| {
-            View { shared, keyspace, version, moment: Moment::Now(shared) }.multi_get(keys)
+            View { shared, keyspace, version, moment: Moment::Now(shared), era }.multi_get(keys)
         })
     }
 }

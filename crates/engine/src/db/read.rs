@@ -1,13 +1,15 @@
 //! Reads single items.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use alluvium_base::KeyHash;
+use alluvium_cache::Era;
 use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
 use crate::blob::StoredKey;
-use crate::core::{KeyspaceShared, Moment, Shared, find};
+use crate::core::{KeyspaceShared, Moment, Shared, find_in_log, find_in_tables};
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
@@ -16,11 +18,34 @@ use crate::metadata::Metadata;
 impl Keyspace {
     /// The value of `key`; `None` if it is absent.
     ///
-    /// Costs no read for an item that is still in the log, otherwise one read of a page (on average at most 1.005),
-    /// whether the key is absent or present. A large item costs one more sequential read, of its bytes.
+    /// Costs no read for an item that is still in the log or in the row cache, otherwise one read of a page (on average
+    /// at most 1.005), whether the key is absent or present. A large item costs one more sequential read, of its bytes.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
+    }
+
+    /// Calls `take` with the value of `key` and returns its result; `None` if the key is absent. Costs as much as
+    /// [`Keyspace::get`], without the allocation and the copy of a value of its own.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let db = alluvium::Db::open(directory.path())?;
+    /// let words = db.keyspace("words")?;
+    /// words.insert("key", "value")?;
+    /// assert_eq!(words.get_with("key", |value| value.len())?, Some(5));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn get_with<R>(&self, key: impl AsRef<[u8]>, take: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
+        let key = key.as_ref();
+        let take = Cell::new(Some(take));
+        self.read(key, |view, item| {
+            let Some(item) = item else { return Ok(None) };
+            let value = view.value_of(key, item)?;
+            Ok(take.take().map(|take| take(&value)))
+        })
     }
 
     /// The value of `key` and its metadata; `None` if the key is absent. Costs as much as [`Keyspace::get`].
@@ -46,8 +71,9 @@ impl Keyspace {
         let shared = self.database();
         self.shared.check_present()?;
         let keyspace = &*self.shared;
+        let era = shared.rows.era();
         retry_when_moved(keyspace, |version| {
-            View { shared, keyspace, version, moment: Moment::Now(shared) }.read(key, &found)
+            View { shared, keyspace, version, moment: Moment::Now(shared), era }.read(key, &found)
         })
     }
 }
@@ -80,6 +106,8 @@ pub(super) struct View<'a> {
     pub keyspace: &'a KeyspaceShared,
     pub version: &'a Version,
     pub moment: Moment<'a>,
+    /// The era of rows in which the version was loaded; `None` if rows are not used.
+    pub era: Option<Era>,
 }
 
 impl View<'_> {
@@ -102,10 +130,54 @@ impl View<'_> {
         found: impl FnOnce(&Self, Option<&Item<'_>>) -> Result<R>,
     ) -> Result<R> {
         self.shared.check_open()?;
-        let found = find(self.version, &self.shared.counters.page_reads, hash, key, |item| {
-            found(self, item.filter(|item| self.moment.is_live(item)))
-        });
-        found.and_then(|found| found).map_err(|error| self.shared.closed_or(error))
+        let found = |item: Option<&Item<'_>>| found(self, item.filter(|item| self.moment.is_live(item)));
+        let outcome = match find_in_log(self.version, hash, key)? {
+            Some(item) => Ok(found(Some(&item))),
+            None => match self.find_row(key, found) {
+                Ok(outcome) => Ok(outcome),
+                Err(found) => self.find_in_tables(hash, key, found),
+            },
+        };
+        outcome.and_then(|outcome| outcome).map_err(|error| self.shared.closed_or(error))
+    }
+
+    /// Calls `found` with what a row says about `key`; returns it if there is no row.
+    #[inline]
+    pub fn find_row<R, F: FnOnce(Option<&Item<'_>>) -> R>(
+        &self,
+        key: &[u8],
+        found: F,
+    ) -> std::result::Result<R, F> {
+        match self.era {
+            Some(_) => self.shared.rows.find(self.keyspace.id, self.version, key, found),
+            None => Err(found),
+        }
+    }
+
+    /// Calls `found` with what tables have for `key`, and makes a row of it if that took a read.
+    fn find_in_tables<R>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        found: impl FnOnce(Option<&Item<'_>>) -> R,
+    ) -> Result<R> {
+        let reads = &self.shared.counters.page_reads;
+        find_in_tables(self.version, reads, hash, key, |item, pages_read| {
+            let outcome = found(item);
+            if pages_read > 0 {
+                self.fill_row(key, item);
+            }
+            outcome
+        })
+    }
+
+    /// Makes a row of what tables have for `key`. Large items become rows when their values have been read.
+    pub fn fill_row(&self, key: &[u8], item: Option<&Item<'_>>) {
+        if let Some(era) = self.era
+            && !item.is_some_and(Item::is_reference)
+        {
+            self.shared.rows.fill(era, self.keyspace.id, self.version, key, item);
+        }
     }
 
     /// The value of `key`; `None` if it is absent.

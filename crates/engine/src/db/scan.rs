@@ -214,7 +214,7 @@ impl Iter {
     fn resolve(&self, item: FoundItem) -> Result<Option<(KeyValue, Metadata)>> {
         let Self { shared, keyspace, pin, now_ms, .. } = self;
         let version = pin.version();
-        let view = View { shared, keyspace, version: &version, moment: Moment::At(*now_ms) };
+        let view = View { shared, keyspace, version: &version, moment: Moment::At(*now_ms), era: None };
         if self.is_of_snapshot { item.resolve_held(view).map(Some) } else { item.resolve(view, &version) }
     }
 

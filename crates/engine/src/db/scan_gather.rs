@@ -234,7 +234,8 @@ mod tests {
     use alluvium_io::{SimulatedClock, SimulatedStorage};
 
     use super::*;
-    use crate::options::{Durability, Environment};
+    use crate::environment::Environment;
+    use crate::options::Durability;
     use crate::{Db, KeyspaceOptions};
 
     fn open() -> Db {

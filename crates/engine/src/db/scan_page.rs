@@ -52,7 +52,7 @@ impl Keyspace {
                 }
                 (last, passed) = (Some(place), passed + 1);
                 if moment.is_live(&item) {
-                    let view = View { shared, keyspace, version: &version, moment };
+                    let view = View { shared, keyspace, version: &version, moment, era: None };
                     let resolved = FoundItem::of(&item).resolve(view, &version)?;
                     items.extend(resolved.map(|(item, _)| item));
                 }

@@ -185,6 +185,7 @@ impl KeyspaceSnapshot {
             keyspace: &self.keyspace,
             version: &self.version.load(),
             moment: Moment::At(self.taken_at_ms),
+            era: None,
         })
     }
 }

@@ -10,7 +10,7 @@ use super::database::Db;
 use super::iterator_stats::IteratorStats;
 use super::plan_change_stats::PlanChangeStats;
 use super::snapshot_stats::SnapshotStats;
-use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, Shared};
+use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, Shared};
 use crate::level::PlacedTable;
 use crate::table::Section;
 use crate::young_directory::YoungDirectory;
@@ -47,6 +47,8 @@ pub struct Stats {
     pub plan_changes: Vec<PlanChangeStats>,
     /// Decisions since the opening about plans that data had outgrown, the most recent last.
     pub plan_decisions: Vec<PlanDecision>,
+    /// The row cache, which answers gets without a read.
+    pub rows: RowStats,
     /// What is kept only for snapshots.
     pub snapshots: SnapshotStats,
     /// What is kept only for iterators.
@@ -84,6 +86,8 @@ pub struct MemoryStats {
     /// Pages of tables that prefix scans have read, within what filters and indexes leave of the limit. None without a
     /// limit.
     pub pages: u64,
+    /// Rows: values that gets read from the device, for the next gets of their keys.
+    pub rows: u64,
     /// Log segments in memory.
     pub write_buffer: u64,
     /// Items collected for the merge in progress.
@@ -113,6 +117,7 @@ impl MemoryStats {
         self.finding()
             + self.tables
             + self.pages
+            + self.rows
             + self.write_buffer
             + self.merge_buffer
             + self.io_buffers
@@ -274,6 +279,8 @@ impl Db {
         (memory.filters, memory.indexes) = (tables.filter, tables.index);
         memory.tables = shared.memory.index.table_bytes();
         memory.pages = shared.memory.index.page_bytes();
+        stats.rows = shared.rows.stats();
+        memory.rows = stats.rows.bytes;
         let limit = &mut stats.memory_limit;
         let mut count_lacks = |section: &Section| {
             let (filter, index) = section.lacks();

@@ -174,10 +174,11 @@ pub(super) fn witnessed<R>(
     read: impl Fn(&View<'_>) -> Result<R>,
 ) -> Result<(Witness, R)> {
     loop {
+        let era = shared.rows.era();
         let found = retry_when_moved(keyspace, |version| {
             // The witness is taken before the value is read, so that a write in between is noticed.
             let witness = Witness::of(version, hash, stored_key)?;
-            Ok((witness, read(&View { shared, keyspace, version, moment: Moment::Now(shared) })?))
+            Ok((witness, read(&View { shared, keyspace, version, moment: Moment::Now(shared), era })?))
         })?;
         // A barrier that was raised after the witness was taken, or was lowered by now, has begun another epoch.
         if !keyspace.update_barriers.wait(hash) {

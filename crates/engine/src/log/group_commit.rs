@@ -13,9 +13,9 @@ use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::refusal::Refusal;
 use super::writer::Position;
+use crate::environment::PlantedBugs;
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
-use crate::options::PlantedBugs;
 use crate::planted_race::PlantedRace;
 
 /// Maximum time that a leader waits for others: if a sync takes longer, the device is the limit anyway.

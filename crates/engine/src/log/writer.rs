@@ -20,10 +20,10 @@ use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
 use super::retained::RetainedLog;
 use super::segment::{Recycler, Segment};
 use crate::blob::Blobs;
+use crate::environment::PlantedBugs;
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
 use crate::log_position::LogPosition;
-use crate::options::PlantedBugs;
 use crate::reserve::Reserve;
 
 /// Content is written behind once this much has accumulated.

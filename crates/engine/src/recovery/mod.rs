@@ -21,8 +21,9 @@ use alluvium_io::{ClosableStorage, DirectoryLock, Storage};
 use crate::blob::{BlobFiles, Blobs};
 use crate::core::{
     Counters, DiskQuota, Failures, MemoryControl, RateLimit, ScanCache, Scheduler, Shared, Throttle,
-    complete_hasher,
+    complete_hasher, new_rows,
 };
+use crate::environment::Environment;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::{
     COPY_MARKER, LOCK, RESERVE, is_spill_file_name, parse_blob_file_name, parse_table_file_name,
@@ -33,7 +34,7 @@ use crate::log::segment::Recycler;
 use crate::log::writer::LogOptions;
 use crate::log::{Log, RetainedLog, RetainedSegment, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
-use crate::options::{Durability, Environment, Settings};
+use crate::options::{Durability, Settings};
 use crate::reserve::Reserve;
 use crate::young_directory::YoungDirectory;
 use crate::{device, young_directory};
@@ -116,6 +117,7 @@ pub(crate) fn open(
         },
         first_segment,
     )?;
+    let rows = new_rows(&settings, checksum64(b"rows", random_seed));
     let memory = MemoryControl::new(budget, reclaimer.index_memory().clone());
     let keyspaces = state
         .keyspaces
@@ -167,6 +169,7 @@ pub(crate) fn open(
         failures: Failures::default(),
         counters: Counters::default(),
         memory,
+        rows,
         scan_cache: ScanCache::default(),
         merge_buffer_bytes: AtomicU64::new(0),
         buffer_bytes: AtomicU64::new(0),

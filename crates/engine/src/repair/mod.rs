@@ -34,11 +34,11 @@ use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
 use crate::core::complete_hasher;
+use crate::environment::Environment;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::{parse_blob_file_name, parse_table_file_name};
 use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
-use crate::options::Environment;
 use crate::recovery;
 use crate::young_directory::{YoungDirectory, YoungLevels};
 use records::Records;

@@ -23,7 +23,7 @@ use alluvium_io::{PlantedBug, SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::options::PlantedBugs;
+use crate::environment::PlantedBugs;
 use disks::Disks;
 use model::Model;
 use session::Session;

@@ -13,7 +13,7 @@ use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
 use super::shape::{Shape, prefixed_key};
 use super::{Failure, Summary, fail};
-use crate::options::PlantedBugs;
+use crate::environment::PlantedBugs;
 use crate::{Db, Durability, Environment, Error, Keyspace, Snapshot};
 
 pub(super) struct Session<'a> {
@@ -122,6 +122,7 @@ impl<'a> Session<'a> {
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
             .garbage_bytes_min(self.shape.garbage_bytes_min)
+            .row_cache_bytes_max(if self.shape.keys.is_multiple_of(4) { 0 } else { 128 << 10 })
             .ingest_sort_bytes_max(4 << 10)
             .table_sizes(self.shape.table_sizes.0, self.shape.table_sizes.1)
             .environment(environment);

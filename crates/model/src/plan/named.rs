@@ -53,6 +53,8 @@ impl Plan {
             unreachable!("it is made of levels")
         };
         levels[0].growth = Growth::Tiering { runs_max: 128, share: Growth::ANY_SHARE };
+        // Few items are there, and without a filter each lookup of an absent key would read one page for them.
+        levels[1].filter = Filter::Cuckoo { tag_bits: SORTED_TAG_BITS };
         let sharding = Sharding { log_share: 0.03, items_per_shard: 80_000, ..sharding };
         Self::Levels { sharding, log, levels }
     }

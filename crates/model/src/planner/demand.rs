@@ -7,8 +7,11 @@ use crate::plan_model::{ItemSize, Rules, Workload};
 
 /// Bytes of memory per item if no budget is given: what the store promises.
 const BYTES_PER_ITEM: f64 = 0.5;
-/// Minimum budget: a log index has a minimum size.
-const BUDGET_BYTES_MIN: f64 = 1_048_576.0;
+/// Minimum budget if none is given: what is promised for a hundred million items. So a database that expects fewer gets
+/// no plan that writes more than one that expects none, to save memory of which no machine is short.
+const BUDGET_BYTES_MIN: f64 = BYTES_PER_ITEM * 100e6;
+/// Minimum of any budget: a log index has a minimum size.
+const LOG_INDEX_BYTES_MIN: f64 = 1_048_576.0;
 
 /// Maximum number of keys for which plans are compared: 10¹², the number for which the models are made. The number of
 /// plans grows with the levels that the keys fill, and with it time and memory.
@@ -84,6 +87,12 @@ impl Limits {
         reads_per_lookup: f64::INFINITY,
     };
 
+    /// At most this many bytes of memory for each of `keys` keys, and no other limit. Even a few keys may take the
+    /// minimum of a log index.
+    pub fn of_bytes_per_item(keys: f64, bytes: f64) -> Self {
+        Self { memory_bytes: (keys * bytes).max(LOG_INDEX_BYTES_MIN), ..Self::NONE }
+    }
+
     fn validate(&self) -> Result<(), ModelError> {
         within("memory", self.memory_bytes, 0.0, f64::INFINITY)?;
         within("max-write-amplification", self.write_amplification, 0.0, f64::INFINITY)?;
@@ -138,15 +147,16 @@ pub struct Demand {
     pub rules: Rules,
 }
 
-/// Number of items for which [`Demand::unknown`] plans: a hundred million if the expected number is unknown (0), and at
+/// Number of items for which a plan is made: a hundred million if the expected number is unknown (0), and at
 /// most 10¹².
 pub fn items_expected(expected_items: u64) -> u64 {
     if expected_items == 0 { 100_000_000 } else { expected_items.min(KEYS_PLANNED_MAX) }
 }
 
 impl Demand {
-    /// The default mix on `keys` (1 to 10¹²) of this popularity, with at most half a byte of memory per item, under the
-    /// rules of the engine with writers as fast as it accepts them: the limits then hold at the worst time, too.
+    /// The default mix on `keys` (1 to 10¹²) of this popularity, with at most half a byte of memory per item, or 50 MB
+    /// if that is more, under the rules of the engine with writers as fast as it accepts them: the limits then hold at
+    /// the worst time, too.
     pub fn new(keys: KeyDistribution, item: ItemSize, device: DeviceFigures) -> Self {
         let memory_bytes = (keys.keys() * BYTES_PER_ITEM).max(BUDGET_BYTES_MIN);
         Self {
@@ -157,14 +167,6 @@ impl Demand {
             device,
             rules: Rules::engine_at_full_speed(),
         }
-    }
-
-    /// The demand to plan for if at most the number of items is known: items of 16+100 bytes, uniform, a hundred
-    /// million of them unless `expected_items` says otherwise.
-    pub fn unknown(expected_items: u64, device: DeviceFigures) -> Result<Self, ModelError> {
-        let items = items_expected(expected_items) as f64;
-        let item = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
-        Ok(Self::new(KeyDistribution::uniform(items)?, item, device))
     }
 
     /// Replaces the mix.

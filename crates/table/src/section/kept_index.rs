@@ -174,6 +174,11 @@ impl Section {
         (self.wants_filter() && !has_filter, index.is_none())
     }
 
+    /// Bytes of filter and index as stored, about those that they take in memory.
+    pub fn index_bytes_stored(&self) -> u64 {
+        self.entry.filter.len + self.entry.index.len
+    }
+
     /// Memory of filter and index; zero until they are loaded.
     pub fn memory_bytes(&self) -> MemoryBytes {
         self.index.load().as_ref().map_or(MemoryBytes::default(), |index| index.memory_bytes())

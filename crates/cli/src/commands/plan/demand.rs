@@ -31,7 +31,7 @@ pub struct DemandOptions {
     /// Mean bytes of a value
     #[arg(long, default_value_t = 100.0)]
     value_size: f64,
-    /// Maximum memory for finding items, for example 512MiB, or `any` [default: half a byte per item]
+    /// Maximum memory for finding items, for example 512MiB, or `any` [default: half a byte per item, at least 50 MB]
     #[arg(long, value_name = "SIZE")]
     memory: Option<String>,
     /// Relative frequencies of put, get, miss (a get of an absent key) and delete

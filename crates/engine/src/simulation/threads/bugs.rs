@@ -1,7 +1,7 @@
 //! Races planted in the engine, each of which the threaded simulation detects.
 
 use super::super::{Failure, fail};
-use crate::options::PlantedBugs;
+use crate::environment::PlantedBugs;
 use crate::planted_race::PlantedRace;
 
 /// The races that can be planted, by name.

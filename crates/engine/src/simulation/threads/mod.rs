@@ -30,7 +30,7 @@ use rand::{RngExt, SeedableRng};
 pub use bugs::PLANTED_BUGS;
 
 use super::{Failure, Options, Summary, fail};
-use crate::options::PlantedBugs;
+use crate::environment::PlantedBugs;
 use crate::{Durability, Error, Keyspace};
 use allowed::Allowed;
 use client::Client;

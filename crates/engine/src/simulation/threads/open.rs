@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 
 use super::world::Shape;
-use crate::options::PlantedBugs;
+use crate::environment::PlantedBugs;
 use crate::{Db, Environment, Error};
 
 /// Opens the database in the storage, with or without background threads.
@@ -30,6 +30,7 @@ pub(super) fn open(
         .inline_bytes_max(shape.inline_bytes_max)
         .blob_sizes(shape.blob_file_bytes, 1_000, 0)
         .garbage_bytes_min(0)
+        .row_cache_bytes_max(if shape.keys.is_multiple_of(5) { 0 } else { 128 << 10 })
         .ingest_sort_bytes_max(2 << 10)
         .table_sizes(shape.table_sizes.0, shape.table_sizes.1)
         .environment(environment)

@@ -1,0 +1,48 @@
+//! How much memory the row cache takes.
+
+use alluvium_io::machine_memory_bytes;
+
+use super::rows::{ROWS_BYTES_MIN, Rows};
+use super::shared::Shared;
+use crate::level::Version;
+use crate::options::Settings;
+
+/// Bytes of the row cache of a database without a memory limit, on a machine with enough memory.
+const ROWS_BYTES_DEFAULT: u64 = 64 << 20;
+/// Maximum share of the machine's memory that the row cache takes by default.
+const MACHINE_SHARE: u64 = 64;
+
+/// A new row cache. Under a memory limit it begins small: [`Shared::share_with_rows`] enlarges it.
+pub(crate) fn new_rows(settings: &Settings, seed: u64) -> Rows {
+    let by_default = || {
+        let machine = machine_memory_bytes().unwrap_or(u64::MAX);
+        ROWS_BYTES_DEFAULT.min(machine / MACHINE_SHARE)
+    };
+    let without_limit = settings.row_cache_bytes_max.unwrap_or_else(by_default);
+    let is_limited = settings.memory_bytes_max.is_some();
+    Rows::new(without_limit, if is_limited { without_limit.min(ROWS_BYTES_MIN) } else { without_limit }, seed)
+}
+
+impl Shared {
+    /// Gives the row cache what filters and indexes leave: they come first, because without them a lookup takes
+    /// additional reads, whereas a row saves one. Called when tables or the limit have changed.
+    ///
+    /// The rows' part is a loan from the share of filters and indexes. An eighth of the rest stays free for the tables
+    /// of the next merge; where prefixes are scanned, half stays for the pages that scans keep.
+    pub fn share_with_rows(&self) {
+        let bytes_max = self.settings.row_cache_bytes_max;
+        if self.memory.budget().limit.is_none() {
+            self.rows.resize(self.rows.bytes_without_limit, None);
+            return;
+        }
+        let keyspaces = self.all_keyspaces();
+        let stored = |version: &Version| -> u64 {
+            version.sections().map(|section| section.index_bytes_stored()).sum()
+        };
+        let stored: u64 = keyspaces.iter().map(|keyspace| stored(&keyspace.version.load())).sum();
+        let left = self.memory.index.bound().saturating_sub(stored + self.memory.index.table_bytes());
+        let keeps_pages = keyspaces.iter().any(|keyspace| keyspace.hasher.is_semi_sorted());
+        let bytes = if keeps_pages { left / 2 } else { left - left / 8 };
+        self.rows.resize(bytes.min(bytes_max.unwrap_or(u64::MAX)), Some(&self.memory));
+    }
+}

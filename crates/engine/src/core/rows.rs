@@ -1,0 +1,250 @@
+//! [`Rows`]: the row cache, which answers lookups without a read of the device.
+
+use std::cell::RefCell;
+
+use alluvium_base::KeyspaceId;
+use alluvium_cache::{Cache, Era, SetOptions};
+use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::{Mutex, MutexGuard};
+use serde::Serialize;
+
+use super::memory_limit::MemoryControl;
+use super::row::{RowBuffer, RowKey, decode, encode};
+use crate::item::Item;
+use crate::level::Version;
+use crate::table::Loan;
+
+/// Number of parts of the cache with a lock of their own. Only fills take it, at most one for each read of the device.
+const PARTITIONS: usize = 4;
+/// Minimum bytes of a cache; with less, there is none.
+pub(crate) const ROWS_BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
+/// Bytes of key and value for which index and log of the cache are divided at first.
+const ROW_BYTES_MEAN: usize = 128;
+/// Maximum bytes of a row.
+const ROW_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    static ROW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Items that gets found in tables or in blob files, and keys that they did not find there.
+///
+/// A row says what the *tables* of a keyspace have for a key, never what the log has: a lookup asks the log before the
+/// rows, so a write does not touch them. When a log store becomes a run, its items become the content of the tables,
+/// and they replace the rows of their keys ([`Rows::carry`]) before readers can see a version without the store. The
+/// [era](Cache::era) keeps out rows of lookups that began before: see [`Rows::begin_era`].
+///
+/// Changes of items without a write to the log (clear, ingest, deletion of a prefix) begin an epoch of the keyspace,
+/// which is a part of a row's key. Merges do not change what tables have for a key. Snapshots do not use rows, because
+/// they see other content than the present one.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    /// `None` if the database was opened without.
+    cache: Option<Cache>,
+    /// Bytes that the cache may take while there is no memory limit.
+    pub bytes_without_limit: u64,
+    /// Bytes that the cache may take now; 0 if it is not in use, and then it takes its minimum.
+    bytes: AtomicU64,
+    /// The bytes, as a part of those for filters and indexes. Held while the cache is resized, and while items are
+    /// carried: beside a resize, the cache does not find rows that have not moved yet, and these would be left behind.
+    loan: Mutex<Option<Loan>>,
+}
+
+/// The row cache and its use since the opening.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct RowStats {
+    /// Number of lookups that a row answered without a read, with an item or with the absence of one.
+    pub hits: u64,
+    /// Number of lookups that found neither an item in the log nor a row.
+    pub misses: u64,
+    /// Number of rows.
+    pub rows: u64,
+    /// Bytes that the rows and their index take now.
+    pub bytes: u64,
+    /// Maximum bytes that they may take now; 0 if no rows are kept.
+    pub bytes_max: u64,
+}
+
+/// A keyspace's rows, to be replaced by items that come from the log.
+#[derive(Debug)]
+pub(crate) struct CarriedRows<'a> {
+    cache: &'a Cache,
+    _not_resized: MutexGuard<'a, Option<Loan>>,
+    keyspace: KeyspaceId,
+    epoch: u64,
+}
+
+impl Rows {
+    /// A cache of `bytes`, or none if that is too little. `seed` is of its hash function.
+    pub fn new(bytes_without_limit: u64, bytes: u64, seed: u64) -> Self {
+        let cache = (bytes >= ROWS_BYTES_MIN).then(|| {
+            let builder = Cache::builder()
+                .partitions(PARTITIONS)
+                .payload_bytes_mean(ROW_BYTES_MEAN)
+                .item_bytes_max(ROW_BYTES_MAX)
+                .memory_limit(bytes as usize)
+                .hasher(alluvium_base::KeyHasher::Xxh3 { seed });
+            // Without address space for a cache the database works without.
+            builder.build().ok()
+        });
+        let cache = cache.flatten();
+        let bytes = if cache.is_some() { bytes } else { 0 };
+        Self { cache, bytes_without_limit, bytes: AtomicU64::new(bytes), loan: Mutex::default() }
+    }
+
+    fn in_use(&self) -> Option<&Cache> {
+        self.cache.as_ref().filter(|_| self.bytes.load(Ordering::Relaxed) > 0)
+    }
+
+    /// The current era, to be taken before the version in which a lookup searches. `None` if there are no rows.
+    #[inline]
+    pub fn era(&self) -> Option<Era> {
+        self.cache.as_ref().map(Cache::era)
+    }
+
+    /// Calls `found` with the item of `key`, or with `None` if it is known that the tables have none. Returns `found`
+    /// if nothing is known.
+    #[inline]
+    pub fn find<R, F: FnOnce(Option<&Item<'_>>) -> R>(
+        &self,
+        keyspace: KeyspaceId,
+        version: &Version,
+        key: &[u8],
+        found: F,
+    ) -> std::result::Result<R, F> {
+        let Some(cache) = self.in_use() else { return Err(found) };
+        let Some(row_key) = RowKey::of(keyspace, version.epoch, key) else { return Err(found) };
+        let mut found = Some(found);
+        let outcome = cache.get_with(row_key.bytes(), |row| {
+            found.take().map(|found| found(decode(row_key.key(), row.value).as_ref()))
+        });
+        match (outcome.flatten(), found) {
+            (Some(outcome), _) => Ok(outcome),
+            (None, Some(found)) => Err(found),
+            (None, None) => unreachable!("it returned a result"),
+        }
+    }
+
+    /// Copies the row of `key` to `buffer`, and returns the item in it; `Some(None)` if it is known that the tables
+    /// have none.
+    pub fn copy<'b>(
+        &self,
+        keyspace: KeyspaceId,
+        version: &Version,
+        key: &[u8],
+        buffer: &'b mut RowBuffer,
+    ) -> Option<Option<Item<'b>>> {
+        let cache = self.in_use()?;
+        let row_key = RowKey::of(keyspace, version.epoch, key)?;
+        if !cache.get_into(row_key.bytes(), &mut buffer.row) {
+            return None;
+        }
+        buffer.key.clear();
+        buffer.key.extend_from_slice(key);
+        Some(decode(&buffer.key, &buffer.row))
+    }
+
+    /// Stores what a lookup in `version` found in the tables: an item, which is no reference, or the absence of one.
+    pub fn fill(
+        &self,
+        era: Era,
+        keyspace: KeyspaceId,
+        version: &Version,
+        key: &[u8],
+        item: Option<&Item<'_>>,
+    ) {
+        let Some(cache) = self.in_use() else { return };
+        let Some(row_key) = RowKey::of(keyspace, version.epoch, key) else { return };
+        if item.is_some_and(|item| item.value.len() > ROW_BYTES_MAX) {
+            return;
+        }
+        with_row(item, |row| {
+            // A row that is too large for the cache is none.
+            let _ = cache.set_in_era(era, row_key.bytes(), row, SetOptions::default());
+        });
+    }
+
+    /// Makes the cache take at most `bytes`, which are lent from the share of filters and indexes if there is a memory
+    /// limit. Takes some 100 ns for each row, so sizes that differ by less than a quarter from the present one are
+    /// ignored, unless they are smaller. Does nothing while items are carried.
+    pub fn resize(&self, bytes: u64, memory: Option<&MemoryControl>) {
+        let Some(cache) = &self.cache else { return };
+        // While items are carried, nothing may move: the next call resizes.
+        let Ok(mut loan) = self.loan.try_lock() else { return };
+        let before = self.bytes.load(Ordering::Relaxed);
+        let bytes = if bytes < ROWS_BYTES_MIN { 0 } else { bytes };
+        let is_lent = loan.is_some() == memory.is_some();
+        if is_lent && (bytes == before || bytes > before && bytes - before < before / 4) {
+            return;
+        }
+        self.bytes.store(bytes.min(before), Ordering::Relaxed);
+        let taken = bytes.max(ROWS_BYTES_MIN);
+        let larger = (taken > before).then(|| memory.map(|memory| memory.index.lend(taken)));
+        // Without address space for more, the cache stays as it is.
+        if cache.resize(taken as usize).is_ok() {
+            *loan = larger.unwrap_or_else(|| memory.map(|memory| memory.index.lend(taken)));
+            self.bytes.store(bytes, Ordering::Relaxed);
+        } else {
+            self.bytes.store(before, Ordering::Relaxed);
+        }
+    }
+
+    /// Rows and their use since the opening.
+    pub fn stats(&self) -> RowStats {
+        let total = self.cache.as_ref().map(|cache| cache.stats().total()).unwrap_or_default();
+        RowStats {
+            hits: total.hits,
+            misses: total.misses,
+            rows: total.items,
+            bytes: total.log_bytes_used + total.index_bytes_now,
+            bytes_max: self.bytes.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Begins an era: rows of lookups that began before it are not stored any more. From the return until the items of
+    /// a closed log store can be found in tables, every lookup that begins finds them in the log, so it stores no row
+    /// of their keys.
+    pub fn begin_era(&self) {
+        if let Some(cache) = &self.cache {
+            cache.begin_era();
+        }
+    }
+
+    /// For replacing rows of a keyspace by items of the log. The caller has begun an era, and loaded `version` after
+    /// that.
+    /// `None` if there are no rows.
+    pub fn carry(&self, keyspace: KeyspaceId, version: &Version) -> Option<CarriedRows<'_>> {
+        let _not_resized = self.loan.lock().expect("no panic while held");
+        let cache = self.cache.as_ref().filter(|cache| !cache.is_empty())?;
+        Some(CarriedRows { cache, _not_resized, keyspace, epoch: version.epoch })
+    }
+}
+
+impl CarriedRows<'_> {
+    /// Replaces the row of the item's key, if it has one.
+    #[inline]
+    pub fn replace(&self, item: &Item<'_>) {
+        let Some(key) = RowKey::of(self.keyspace, self.epoch, item.key) else { return };
+        if self.cache.contains(key.bytes()) {
+            self.replace_present(key.bytes(), item);
+        }
+    }
+
+    #[inline(never)]
+    fn replace_present(&self, key: &[u8], item: &Item<'_>) {
+        let is_set = !item.is_reference()
+            && with_row(Some(item), |row| self.cache.replace(key, row, SetOptions::default())).is_ok();
+        if !is_set {
+            self.cache.remove(key);
+        }
+    }
+}
+
+/// Calls `body` with the row of an item, or of the absence of one.
+fn with_row<R>(item: Option<&Item<'_>>, body: impl FnOnce(&[u8]) -> R) -> R {
+    ROW.with_borrow_mut(|row| {
+        row.clear();
+        encode(item, row);
+        body(row)
+    })
+}

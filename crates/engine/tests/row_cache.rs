@@ -1,0 +1,309 @@
+//! The row cache: what gets found in tables is found again without a read, and is never older than the table's content.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use alluvium::{Db, Durability, Keyspace, KeyspaceOptions, Metadata, PrefixRule};
+use proptest::prelude::*;
+
+const ITEMS: u32 = 2_000;
+
+fn key(number: u32) -> Vec<u8> {
+    format!("g{}/{number}", number % 3).into_bytes()
+}
+
+fn value(number: u32, version: u32) -> Vec<u8> {
+    // Every seventh value is large enough for a blob file.
+    let len = if number.is_multiple_of(7) { 5_000 } else { 40 };
+    format!("{number} {version} ").into_bytes().into_iter().cycle().take(len).collect()
+}
+
+fn page_reads(db: &Db) -> u64 {
+    let traffic = db.stats().traffic;
+    traffic.page_reads + traffic.blob_reads
+}
+
+fn loaded(db: &Db) -> Keyspace {
+    let keyspace = db.keyspace("k").unwrap();
+    for number in 0..ITEMS {
+        keyspace.insert(key(number), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    keyspace
+}
+
+#[test]
+fn what_was_read_once_is_found_without_a_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open().unwrap();
+    let keyspace = loaded(&db);
+    for number in 0..ITEMS {
+        assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 0)));
+        assert_eq!(keyspace.get(key(ITEMS + number)).unwrap(), None);
+    }
+    let reads = page_reads(&db);
+    assert!(reads >= u64::from(ITEMS));
+    for number in 0..ITEMS {
+        let expected = value(number, 0);
+        assert_eq!(keyspace.get(key(number)).unwrap().as_ref(), Some(&expected));
+        assert_eq!(keyspace.get_with(key(number), <[u8]>::len).unwrap(), Some(expected.len()));
+        assert!(keyspace.contains_key(key(number)).unwrap());
+        assert_eq!(keyspace.get(key(ITEMS + number)).unwrap(), None);
+    }
+    let keys: Vec<_> = (0..2 * ITEMS).map(key).collect();
+    let all: Vec<_> = (0..2 * ITEMS).map(|number| (number < ITEMS).then(|| value(number, 0))).collect();
+    assert_eq!(keyspace.multi_get(&keys).unwrap(), all);
+    let mut seen = 0;
+    keyspace.get_each(&keys, 16, |_, value| seen += u32::from(value.is_some())).unwrap();
+    assert_eq!((seen, page_reads(&db)), (ITEMS, reads));
+    let rows = db.stats().rows;
+    assert!(rows.hits >= u64::from(5 * ITEMS) && rows.rows >= u64::from(ITEMS), "{rows:?}");
+}
+
+#[test]
+fn without_a_row_cache_every_get_reads() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+    let db = builder.row_cache_bytes_max(0).open().unwrap();
+    let keyspace = loaded(&db);
+    for round in 1..=3 {
+        for number in 0..ITEMS {
+            assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 0)));
+        }
+        assert!(page_reads(&db) >= round * u64::from(ITEMS));
+    }
+    assert_eq!((db.stats().rows.hits, db.stats().rows.bytes_max), (0, 0));
+}
+
+#[test]
+fn snapshots_do_not_see_rows_of_later_items() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open().unwrap();
+    let keyspace = loaded(&db);
+    let before = db.snapshot().unwrap();
+    for number in 0..ITEMS {
+        keyspace.insert(key(number), value(number, 1)).unwrap();
+    }
+    db.flush().unwrap();
+    db.compact().unwrap();
+    let kept = before.keyspace("k").unwrap();
+    for number in 0..ITEMS {
+        assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 1)));
+        assert_eq!(kept.get(key(number)).unwrap(), Some(value(number, 0)));
+        assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 1)));
+    }
+}
+
+#[test]
+fn rows_take_what_filters_and_indexes_leave_of_a_limit() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+    let db = builder.memory_bytes_max(64 << 20).open().unwrap();
+    let keyspace = loaded(&db);
+    let read_all = || {
+        for number in 0..ITEMS {
+            assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 0)));
+        }
+    };
+    read_all();
+    let large = db.stats();
+    assert!(large.rows.bytes_max > 8 << 20 && large.rows.rows > 0, "{:?}", large.rows);
+    db.set_memory_bytes_max(Some(8 << 20)).unwrap();
+    read_all();
+    let small = db.stats();
+    assert!(small.rows.bytes_max < 4 << 20 && small.rows.bytes <= small.rows.bytes_max, "{:?}", small.rows);
+    assert!(small.memory.total() <= 8 << 20, "{:?}", small.memory);
+    // Filters and indexes come first.
+    db.set_index_bytes_max(0);
+    read_all();
+    assert_eq!(db.stats().rows.bytes_max, 0);
+    db.set_memory_bytes_max(None).unwrap();
+    read_all();
+    let reads = page_reads(&db);
+    read_all();
+    assert_eq!(page_reads(&db), reads);
+}
+
+/// A change of the items, or of how they are stored.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Insert(u32),
+    InsertExpired(u32),
+    Remove(u32),
+    Append(u32),
+    Increment,
+    Ingest(u32),
+    DeletePrefix(u32),
+    Clear,
+    Flush,
+    Compact,
+    WorkInBackground,
+    Reopen,
+}
+
+const KEYS: u32 = 24;
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..KEYS).prop_map(Step::Insert),
+        1 => (0..KEYS).prop_map(Step::InsertExpired),
+        4 => (0..KEYS).prop_map(Step::Remove),
+        2 => (0..KEYS).prop_map(Step::Append),
+        2 => Just(Step::Increment),
+        2 => (0..KEYS).prop_map(Step::Ingest),
+        1 => (0..3_u32).prop_map(Step::DeletePrefix),
+        1 => Just(Step::Clear),
+        6 => Just(Step::Flush),
+        2 => Just(Step::Compact),
+        3 => Just(Step::WorkInBackground),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
+    /// Before and after each step all keys are looked up, so each has a row, present or absent, that the step could
+    /// make obsolete.
+    #[test]
+    fn rows_are_never_older_than_items(steps in prop::collection::vec(step(), 1..60), is_sorted: bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let builder = Db::builder(directory.path()).durability(Durability::Buffered).background(false);
+            let db = builder.inline_bytes_max(300).row_cache_bytes_max(128 << 10).open().unwrap();
+            let options = match is_sorted {
+                true => KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' }),
+                false => KeyspaceOptions::default(),
+            };
+            let keyspace = db.keyspace_with("k", &options).unwrap();
+            (db, keyspace)
+        };
+        let (mut db, mut keyspace) = open();
+        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        for (number, &step) in (0..).zip(&steps) {
+            let counter = key(KEYS);
+            match step {
+                Step::Insert(at) => {
+                    keyspace.insert(key(at), value(at, number)).unwrap();
+                    model.insert(key(at), value(at, number));
+                }
+                Step::InsertExpired(at) => {
+                    let metadata = Metadata { expires_at_ms: Some(1), ..Metadata::default() };
+                    keyspace.insert_with(key(at), value(at, number), metadata).unwrap();
+                    model.remove(&key(at));
+                }
+                Step::Remove(at) => {
+                    keyspace.remove(key(at)).unwrap();
+                    model.remove(&key(at));
+                }
+                Step::Append(at) => {
+                    keyspace.append(key(at), b"more").unwrap();
+                    model.entry(key(at)).or_default().extend_from_slice(b"more");
+                }
+                Step::Increment => {
+                    let sum = keyspace.increment(&counter, 3).unwrap();
+                    model.insert(counter, sum.to_le_bytes().to_vec());
+                }
+                Step::Ingest(first) => {
+                    let mut ingest = keyspace.ingest().unwrap();
+                    for at in (first..KEYS).step_by(5) {
+                        ingest.insert(key(at), value(at, number)).unwrap();
+                        model.insert(key(at), value(at, number));
+                    }
+                    ingest.finish().unwrap();
+                }
+                Step::DeletePrefix(group) if is_sorted => {
+                    let prefix = format!("g{group}").into_bytes();
+                    keyspace.delete_prefix(&prefix).unwrap();
+                    model.retain(|key, _| !key.starts_with(&prefix));
+                }
+                Step::DeletePrefix(_) => {}
+                Step::Clear => {
+                    keyspace.clear().unwrap();
+                    model.clear();
+                }
+                Step::Flush => db.flush().unwrap(),
+                Step::Compact => db.compact().unwrap(),
+                Step::WorkInBackground => drop(db.run_background_job().unwrap()),
+                Step::Reopen => {
+                    db.persist().unwrap();
+                    drop((keyspace, db));
+                    (db, keyspace) = open();
+                }
+            }
+            let keys: Vec<_> = (0..=KEYS).map(key).collect();
+            for key in &keys {
+                let found = keyspace.get(key).unwrap();
+                prop_assert_eq!(found.as_ref(), model.get(key), "after {:?}", step);
+            }
+            let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
+            prop_assert_eq!(keyspace.multi_get(&keys).unwrap(), expected);
+        }
+    }
+}
+
+#[test]
+fn a_row_of_an_item_that_expires_is_of_no_use_after_that() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open().unwrap();
+    let keyspace = db.keyspace("k").unwrap();
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let expiry = now + Duration::from_millis(1_500);
+    let metadata = Metadata { flags: 9, expires_at_ms: Some(expiry.as_millis() as u64) };
+    keyspace.insert_with("key", "value", metadata).unwrap();
+    db.flush().unwrap();
+    let found = Some((b"value".to_vec(), metadata));
+    // The second time from a row, unless the machine was slow.
+    for _ in 0..2 {
+        let got = keyspace.get_with_metadata("key").unwrap();
+        assert!(got == found || got.is_none(), "{got:?}");
+    }
+    while std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap() < expiry {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_eq!(keyspace.get("key").unwrap(), None);
+}
+
+/// Real threads: each key has one writer, who reads what it wrote, while limits resize the cache and the log freezes.
+#[test]
+fn no_row_is_left_behind_when_the_cache_is_resized() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+    let db = builder.memory_bytes_max(4 << 20).open().unwrap();
+    let keyspace = db.keyspace("k").unwrap();
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..2)
+            .map(|writer| {
+                let (db, keyspace) = (&db, &keyspace);
+                scope.spawn(move || {
+                    for version in 0..12 {
+                        for number in (writer..4_000).step_by(2) {
+                            keyspace.insert(key(number), value(number, version)).unwrap();
+                        }
+                        if writer == 0 {
+                            db.flush().unwrap();
+                        }
+                        for number in (writer..4_000).step_by(2) {
+                            assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, version)));
+                        }
+                    }
+                })
+            })
+            .collect();
+        scope.spawn(|| {
+            let limits = [Some(4 << 20), Some(8 << 20), None, Some(32 << 20)];
+            for limit in limits.into_iter().cycle() {
+                db.set_memory_bytes_max(limit).unwrap();
+                std::thread::sleep(Duration::from_millis(3));
+                if is_done.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
+        is_done.store(true, Ordering::Relaxed);
+        ended.into_iter().for_each(|ended| ended.unwrap());
+    });
+}
