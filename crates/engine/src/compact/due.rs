@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use alluvium_base::SegmentId;
-use alluvium_model::policy::{self, Shape, YoungestBounds, mean_runs, runs_full};
-use alluvium_model::{GARBAGE_SHARE_MAX, Growth};
+use alluvium_model::policy::{Bounds, Choice, Decision, Holding, PlaceFigures, densest, most_due};
 
-use super::level_due::{Order, next_of, of_levels};
-use super::level_table::level_spec;
-use super::old_values::{OldValues, collects};
-use super::repeats::ends_garbage;
+use super::level_table::level_specs;
+use super::shapes::{Containers, Order, Units, obsolete_in};
 use crate::core::{DuePlace, KeyspaceShared, Shared, Standing};
-use crate::level::{MergeUnit, Place, Version};
+use crate::level::{Container, Level, MergeUnit, Place, PlacedTable, Version};
 
 /// The unit or container most in need of merging, and how far its keyspace exceeds its bound: above 1 it is due.
 #[derive(Debug)]
@@ -46,19 +43,58 @@ fn standing(shared: &Shared, keyspace: &KeyspaceShared) -> Standing {
     let version = keyspace.version.load_full();
     let segment_bytes = shared.memory.budget().segment_bytes;
     keyspace.standing.of(&version, segment_bytes, || {
-        let bounds = bounds(shared, keyspace, &version, segment_bytes);
-        let by_items = version.run_items() as f64 / bounds.items_max.max(1.0);
-        let mut pressure = by_items.max(bounds.by_garbage(&version));
-        let young = of_runs(&version, &bounds);
-        let mut due: Option<DuePlace> = young.filter(|young| young.pressure > 1.0);
-        for level in of_levels(Order::of(keyspace), &version, bounds.room, &bounds.old_values) {
-            pressure = pressure.max(level.pressure);
-            if level.due > due.map_or(1.0, |due| due.pressure) {
-                due = Some(DuePlace { place: level.place, pressure: level.due, collects: level.collects });
-            }
-        }
+        let choices = choices(shared, keyspace, &version, segment_bytes);
+        let pressure = choices.iter().flatten().map(|choice| choice.slowing).fold(0.0, f64::max);
+        let due = most_due(choices).map(|(number, Choice { place, pressure, collects, .. })| DuePlace {
+            place: place_of(&version, number, place),
+            pressure,
+            collects,
+        });
         Standing { pressure, due }
     })
+}
+
+/// What each level merges next; `None` for those that are empty or unbounded.
+fn choices(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+    segment_bytes: u64,
+) -> Vec<Option<Choice>> {
+    let holding = holding(shared, keyspace, version, segment_bytes);
+    let bounds = Bounds::new(level_specs(&version.plan.plan), &holding);
+    let order = Order::of(keyspace);
+    let mut choices = vec![bounds.choose(0, &Units(&MergeUnit::all(&version.runs)))];
+    let below = version.numbered_levels();
+    choices.extend(below.map(|(number, level)| bounds.choose(number, &Containers { level, order })));
+    choices
+}
+
+/// The place of this position in the level of this number.
+fn place_of(version: &Version, number: usize, place: usize) -> Place {
+    match number {
+        0 => Place::Unit(MergeUnit::all(&version.runs)[place]),
+        _ => place_in(number, &version.level(number).containers()[place]),
+    }
+}
+
+/// What is merged next, with all that the choice depends on. For tests that replay it.
+pub(crate) fn decision(shared: &Shared, keyspace: &KeyspaceShared) -> Decision {
+    let version = keyspace.version.load_full();
+    let specs = level_specs(&version.plan.plan);
+    let order = Order::of(keyspace);
+    let mut levels = vec![PlaceFigures::of(&Units(&MergeUnit::all(&version.runs)), &specs[0])];
+    let below = version.numbered_levels();
+    levels
+        .extend(below.map(|(number, level)| PlaceFigures::of(&Containers { level, order }, &specs[number])));
+    let position = |chosen: Place| {
+        let all = levels.iter().enumerate();
+        let mut all = all.flat_map(|(number, places)| (0..places.len()).map(move |place| (number, place)));
+        all.find(|&(number, place)| place_of(&version, number, place) == chosen)
+    };
+    let chosen = standing(shared, keyspace).due.and_then(|due| position(due.place));
+    let holding = holding(shared, keyspace, &version, shared.memory.budget().segment_bytes);
+    Decision { holding, levels, chosen }
 }
 
 /// What to merge next so that finally all items are in one run of each keyspace's last level, or `None` if they are.
@@ -100,6 +136,16 @@ fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place>
     above_last.into_iter().find_map(|(number, level)| next_of(number, level, Order::of(keyspace)))
 }
 
+/// The densest container of the level, or `None` if it is empty.
+fn next_of(number: usize, level: &Level, order: Order) -> Option<Place> {
+    let densest = densest(&Containers { level, order })?;
+    Some(place_in(number, &level.containers()[densest]))
+}
+
+fn place_in(level: usize, container: &Container<PlacedTable>) -> Place {
+    Place::Container { level, range: container.range }
+}
+
 /// How far the keyspaces exceed their bounds, as far as writers have to pay for it: the largest pressure of any level.
 pub(crate) fn pressure(shared: &Shared) -> f64 {
     let pressures = shared.all_keyspaces().into_iter();
@@ -113,97 +159,19 @@ pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
     standing(shared, keyspace).pressure
 }
 
-/// The unit of the youngest level to be merged next, how far the level exceeds its bounds, and whether it is due for
-/// obsolete versions that handing on runs would not drop. `None` if there are no runs.
-fn of_runs(version: &Version, bounds: &Bounds) -> Option<DuePlace> {
-    let units = MergeUnit::all(&version.runs);
-    let bounds = YoungestBounds {
-        runs_max: bounds.runs_max,
-        items_max: bounds.items_max,
-        by_obsolete: bounds.by_garbage(version),
-        collects: collects(&version.plan.plan, 0),
-    };
-    let choice = policy::of_youngest(&Units(&units), &bounds)?;
-    let place = Place::Unit(units[choice.place]);
-    Some(DuePlace { place, pressure: choice.pressure, collects: choice.collects })
-}
-
-/// Units of the youngest level, as the policy sees them.
-struct Units<'a>(&'a [MergeUnit]);
-
-impl Shape for Units<'_> {
-    fn places(&self) -> usize {
-        self.0.len()
+/// What the keyspace holds, as far as the bounds of its levels follow from it.
+fn holding(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment_bytes: u64) -> Holding {
+    let mut obsolete = vec![version.garbage_estimate()];
+    obsolete
+        .extend(version.levels.iter().map(|level| level.containers().iter().map(obsolete_in).sum::<f64>()));
+    Holding {
+        young_items: version.run_items() as f64,
+        items_below: version.level_items() as f64,
+        obsolete,
+        freeze_items: freeze_items(version, segment_bytes) as f64,
+        units: f64::from(1 << keyspace.run_shard_bits(version.active())),
+        expected_items: shared.settings.expected_items as f64,
     }
-
-    fn runs(&self, place: usize) -> f64 {
-        f64::from(self.0[place].runs)
-    }
-
-    fn items(&self, place: usize) -> f64 {
-        self.0[place].items as f64
-    }
-
-    fn bytes(&self, place: usize) -> f64 {
-        self.0[place].bytes as f64
-    }
-
-    fn obsolete(&self, place: usize) -> f64 {
-        self.0[place].garbage
-    }
-
-    fn span(&self, place: usize) -> f64 {
-        0.5f64.powi(self.0[place].bits as i32)
-    }
-
-    /// A plan's youngest level is never its last.
-    fn runs_full(&self, _: usize, runs_max: u32) -> f64 {
-        f64::from(runs_max)
-    }
-}
-
-/// The bounds on runs.
-struct Bounds {
-    /// Maximum runs over one unit.
-    runs_max: u32,
-    /// Maximum items in runs.
-    items_max: f64,
-    /// Maximum obsolete versions that are hidden by items in runs.
-    garbage_max: f64,
-    /// Items of the level when every unit is full.
-    room: f64,
-    /// Obsolete versions in all levels.
-    old_values: OldValues,
-}
-
-impl Bounds {
-    /// How far the level exceeds its bound on obsolete versions hidden by its runs, or how far all levels exceed theirs
-    /// if this level is the one to be merged for that.
-    fn by_garbage(&self, version: &Version) -> f64 {
-        let in_runs = version.garbage_estimate() / self.garbage_max.max(1.0);
-        in_runs.max(self.old_values.pressure(0))
-    }
-}
-
-fn bounds(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment_bytes: u64) -> Bounds {
-    let growth = level_spec(&version.plan.plan, 0).growth;
-    let Growth::Tiering { runs_max, .. } = growth else {
-        unreachable!("the engine refuses plans whose first level is leveled")
-    };
-    let present = version.level_items() + version.run_items();
-    let share_items = growth.items_max(present.max(shared.settings.expected_items) as f64);
-    let freeze_items = freeze_items(version, segment_bytes) as f64;
-    let units = f64::from(1 << keyspace.run_shard_bits(version.active()));
-    let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
-    let items_max = share_items.max(freeze_items).min(runs_items);
-    let runs_full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
-    let live = present as f64 - version.garbage_estimate();
-    let garbage_max = match ends_garbage(&version.plan.plan, 0) {
-        true => (GARBAGE_SHARE_MAX * live).max(freeze_items),
-        false => f64::INFINITY,
-    };
-    let old_values = OldValues::of(version, freeze_items);
-    Bounds { runs_max, items_max, garbage_max, room: runs_full * freeze_items, old_values }
 }
 
 /// Items of one freeze: as many as the log's index has room for, or as fit in a segment if that is less. Where runs

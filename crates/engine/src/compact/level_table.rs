@@ -30,10 +30,15 @@ const TABLES_IN_MEMORY_MAX: usize = 4;
 /// youngest, whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
 
-/// The level of this number. The engine executes only plans of levels, and numbers levels as the plan does.
+/// The level of this number. The engine numbers levels as the plan does.
 pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
+    &level_specs(plan)[number]
+}
+
+/// The levels, the youngest first. The engine executes only plans of levels.
+pub(super) fn level_specs(plan: &Plan) -> &[LevelSpec] {
     match plan {
-        Plan::Levels { levels, .. } => &levels[number],
+        Plan::Levels { levels, .. } => levels,
         Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
     }
 }

@@ -51,13 +51,6 @@ fn bounds_garbage(plan: &Plan) -> bool {
     }
 }
 
-/// Whether merging the runs of a tiering level drops the obsolete versions below them. It does if everything below is
-/// one run, and in the last level, which is merged into itself.
-pub(super) fn ends_garbage(plan: &Plan, level: usize) -> bool {
-    let Plan::Levels { levels, .. } = plan else { return false };
-    levels.get(level + 1).is_none_or(|below| matches!(below.growth, Growth::Leveling { .. }))
-}
-
 /// Number of lookups, and how many of them found an item.
 #[derive(Debug, Default)]
 struct Count {

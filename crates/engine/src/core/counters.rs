@@ -27,13 +27,15 @@ pub(crate) struct Counters {
     pub blob_files_emptied: AtomicU64,
 }
 
-/// Bytes written to a level.
+/// What was written to a level.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LevelWritten {
     /// Bytes of table files.
     pub bytes: u64,
     /// Bytes of the filters in them.
     pub filter_bytes: u64,
+    /// Items in them.
+    pub items: u64,
 }
 
 impl Counters {
@@ -46,5 +48,6 @@ impl Counters {
         }
         levels[level].bytes += file_bytes;
         levels[level].filter_bytes += filters.sum::<u64>();
+        levels[level].items += sections.iter().map(|section| section.item_count()).sum::<u64>();
     }
 }

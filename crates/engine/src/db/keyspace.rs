@@ -5,6 +5,7 @@ use std::sync::Arc;
 use alluvium_model::Plan;
 
 use super::close::Handle;
+use crate::compact::decision;
 use crate::core::{KeyspaceShared, Shared};
 use crate::hash_key::HashKey;
 use crate::manifest::PlanSource;
@@ -55,6 +56,12 @@ impl Keyspace {
     pub fn approximate_len(&self) -> u64 {
         let version = self.shared.version.load();
         version.level_items() + version.young_items()
+    }
+
+    /// What the policy of merges would merge next, and what its choice depends on. For tests that replay it.
+    #[doc(hidden)]
+    pub fn merge_decision(&self) -> alluvium_model::policy::Decision {
+        decision(self.database(), &self.shared)
     }
 
     pub(super) fn database(&self) -> &Shared {

@@ -214,6 +214,8 @@ pub struct LevelStats {
     pub bytes_written: u64,
     /// The part of these bytes that is filters.
     pub filter_bytes_written: u64,
+    /// Number of items in these files; for the log, 0.
+    pub items_written: u64,
 }
 
 impl YoungDirectoryStats {
@@ -343,6 +345,7 @@ impl Db {
         for (level, written) in stats.levels[1..].iter_mut().zip(written) {
             level.bytes_written = written.bytes;
             level.filter_bytes_written = written.filter_bytes;
+            level.items_written = written.items;
         }
         stats.items = stats.levels.iter().map(|level| level.items).sum();
         stats

@@ -15,10 +15,9 @@ use super::stream::WriteStream;
 use crate::error::{ModelError, within};
 use crate::models::Component;
 use crate::plan::{
-    Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TIERS_GARBAGE_SHARE_MAX, TableLayout,
-    merge_delay_ns,
+    Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TableLayout, merge_delay_ns,
 };
-use crate::policy::{self, Choice, YoungestBounds, mean_runs, runs_full};
+use crate::policy::{Bounds, Choice, Holding, most_due};
 
 /// Number of parts of the hash space that are distinguished below the youngest level, and the maximum in it. More parts
 /// would be staggered more finely, with no visible effect.
@@ -50,17 +49,6 @@ pub struct Phases<'a> {
     /// Time that the conversion of the most recently frozen log still takes.
     converting_ns: f64,
     memory: PhaseMemory,
-}
-
-/// The maximum that runs may hold.
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    items_max: f64,
-    garbage_max: f64,
-    /// Items of the level when every place of it is full.
-    room: f64,
-    /// Records of a log.
-    freeze_items: f64,
 }
 
 impl<'a> Phases<'a> {
@@ -215,7 +203,7 @@ impl<'a> Phases<'a> {
         let Rules { put_ns, merge_byte_ns, .. } = self.model.rules;
         let writes = (end - self.writes.now()) / STEPS;
         for step in (0..STEPS as u32).rev() {
-            let pressures = self.dues().map(|(_, due)| due.slowing).fold(0.0, f64::max);
+            let pressures = self.choices().iter().flatten().map(|due| due.slowing).fold(0.0, f64::max);
             let step_ns = writes * (put_ns + merge_delay_ns(pressures));
             self.merging_ns += step_ns;
             self.writes.set_now(end - writes * f64::from(step));
@@ -239,8 +227,7 @@ impl<'a> Phases<'a> {
 
     /// Merges what is most due. Returns how long that takes in nanoseconds, or `None` if nothing is due.
     fn merge_next(&mut self) -> Option<f64> {
-        let most = self.dues().max_by(|(_, one), (_, other)| one.pressure.total_cmp(&other.pressure));
-        let (level, due) = most.filter(|(_, due)| due.pressure > 1.0)?;
+        let (level, due) = most_due(self.choices())?;
         let runs = self.levels[level].runs(due.place);
         let (target, records) = self.merge(level, due.place, due.collects);
         self.records[target] += records;
@@ -262,81 +249,30 @@ impl<'a> Phases<'a> {
         slowness * bytes * merge_byte_ns + filter_ns + merges * merge_ns
     }
 
-    /// The state of the levels that have bounds.
-    fn dues(&self) -> impl Iterator<Item = (usize, Choice)> {
-        let bounds = self.bounds();
-        let writes = &self.writes;
-        let mut room = bounds.room;
-        let last = self.specs.len() - 1;
-        let below: f64 = self.levels[1..].iter().map(|level| level.items(writes)).sum();
-        let old_values = self.old_values(bounds.freeze_items);
-        let mut dues = Vec::new();
-        for (number, (spec, level)) in self.specs.iter().zip(&self.levels).enumerate() {
-            let shape = level.shape(writes);
-            let collects = self.collects(number);
-            let due = match spec.growth {
-                Growth::Tiering { runs_max, .. } if number == 0 => {
-                    let in_runs = level.garbage(writes) / bounds.garbage_max.max(1.0);
-                    let by_obsolete = if collects { pressure(&old_values, 0) } else { in_runs };
-                    let items_max = bounds.items_max;
-                    policy::of_youngest(
-                        &shape,
-                        &YoungestBounds { runs_max, items_max, by_obsolete, collects },
-                    )
-                }
-                Growth::Tiering { runs_max, .. } if number == last => {
-                    policy::of_last_tiering(&shape, runs_max)
-                }
-                Growth::Tiering { runs_max, .. } => {
-                    room *= f64::from(runs_max);
-                    let by_obsolete = match collects {
-                        true => pressure(&old_values, number),
-                        false => level.garbage(writes) / (GARBAGE_SHARE_MAX * below).max(1.0),
-                    };
-                    policy::of_tiering(&shape, runs_max, by_obsolete, collects)
-                }
-                Growth::Leveling { .. } if number == last => None,
-                Growth::Leveling { ratio } => {
-                    room *= ratio;
-                    policy::of_leveling(&shape, room)
-                }
-            };
-            dues.extend(due.map(|due| (number, shape.locate(due))));
-        }
-        dues.into_iter()
+    /// What the levels merge next, those that have bounds.
+    fn choices(&self) -> Vec<Option<Choice>> {
+        let bounds = Bounds::new(self.specs, &self.holding());
+        let levels = self.levels.iter().enumerate();
+        let choose = |(number, level): (usize, &PhaseLevel)| {
+            let shape = level.shape(&self.writes);
+            bounds.choose(number, &shape).map(|choice| shape.locate(choice))
+        };
+        levels.map(choose).collect()
     }
 
-    /// The level above the last whose obsolete versions are to be dropped first, and how far those of all these levels
-    /// are over their bound.
-    fn old_values(&self, freeze_items: f64) -> Option<(usize, f64)> {
-        let last = self.levels.len() - 1;
-        let of_level: Vec<f64> = self.levels.iter().map(|level| level.garbage(&self.writes)).collect();
-        let all: f64 = of_level.iter().sum();
-        let items_max = (TIERS_GARBAGE_SHARE_MAX * (self.present() - all).max(0.0)).max(freeze_items);
-        let collectable = (0..last).filter(|&number| self.collects(number) && of_level[number] > 0.0);
-        let foulest = collectable.max_by(|&one, &other| of_level[one].total_cmp(&of_level[other]));
-        foulest.map(|number| (number, of_level[..last].iter().sum::<f64>() / items_max.max(1.0)))
-    }
-
-    fn bounds(&self) -> Bounds {
+    fn holding(&self) -> Holding {
         let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
-        let Growth::Tiering { runs_max, .. } = self.specs[0].growth else { unreachable!("it was checked") };
-        let present = self.present();
-        let share_items = self.specs[0].growth.items_max(present.max(self.model.workload.expected_keys));
         let items = self.cut_for() as u64;
         let by_index = (sharding.log_entries(items) * sharding.shards(items)) as f64;
         let by_bytes = log.segment_bytes_max as f64 / self.model.log_record_bytes();
-        let freeze_items = by_index.min(by_bytes);
-        let units = self.levels[0].places() as f64;
-        let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
-        let items_max = share_items.max(freeze_items).min(runs_items);
-        let full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
-        let garbage = self.levels[0].garbage(&self.writes);
-        let garbage_max = match self.ends_garbage(0) {
-            true => (GARBAGE_SHARE_MAX * (present - garbage)).max(freeze_items),
-            false => f64::INFINITY,
-        };
-        Bounds { items_max, garbage_max, room: full * freeze_items, freeze_items }
+        Holding {
+            young_items: self.levels[0].items(&self.writes),
+            items_below: self.levels[1..].iter().map(|level| level.items(&self.writes)).sum(),
+            obsolete: self.levels.iter().map(|level| level.garbage(&self.writes)).collect(),
+            freeze_items: by_index.min(by_bytes),
+            units: self.levels[0].places() as f64,
+            expected_items: self.model.workload.expected_keys,
+        }
     }
 
     /// Merges a place into the next level, together with what that level has there if obsolete versions are to be
@@ -371,27 +307,12 @@ impl<'a> Phases<'a> {
         (target, records)
     }
 
-    /// Whether merging the runs of a tiering level drops the obsolete versions under them, as in the engine.
-    fn ends_garbage(&self, number: usize) -> bool {
-        self.specs.get(number + 1).is_none_or(|below| matches!(below.growth, Growth::Leveling { .. }))
-    }
-
     fn counts_garbage_of_runs(&self) -> bool {
         match self.specs[0].growth {
             Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
             Growth::Leveling { .. } => false,
         }
     }
-
-    /// Whether the level and the next one are tiering: then passing on runs drops few obsolete versions.
-    fn collects(&self, number: usize) -> bool {
-        matches!(self.specs[number].growth, Growth::Tiering { .. }) && !self.ends_garbage(number)
-    }
-}
-
-/// How far obsolete versions are over their bound, if level `number` is the one to be merged for that; else 0.
-fn pressure(old_values: &Option<(usize, f64)>, number: usize) -> f64 {
-    old_values.filter(|&(foulest, _)| foulest == number).map_or(0.0, |(_, pressure)| pressure)
 }
 
 fn refused(reason: &str) -> ModelError {

@@ -1,30 +1,22 @@
-//! The engine's rules for a tiering level of filtered runs over one sorted run: shards, freezes, and merging of the
-//! fullest unit (docs/decisions/0004-the-fullest-unit-merges.md).
+//! The engine's log and levels: shards, freezes, and the merges that follow ([`LevelsSimulation`]).
 
 use alluvium_model::models::Component;
-use alluvium_model::policy::{self, Shape, YoungestBounds};
-use alluvium_model::{
-    GARBAGE_SHARE_MAX, Growth, LevelSpec, ModelError, Plan, PlanError, RequestStream, Sharding, within,
-};
+use alluvium_model::{ModelError, Plan, PlanError, RequestStream, Sharding, within};
 
-use super::SimulatedCost;
+use super::{LevelsSimulation, SimulatedCost, TableBytes};
 
-/// A plan of the same form as `silt`, executed by key numbers.
+/// A store under a plan, executed by key numbers.
 #[derive(Debug)]
 pub struct EngineSimulation {
+    plan: Plan,
     sharding: Sharding,
-    runs_max: u32,
-    share: f64,
     /// Number of keys that the store was told to expect.
     expected_keys: u64,
     /// Maximum number of records of a log segment.
     segment_records_max: u64,
     keys: u64,
     log: Log,
-    runs: Vec<Run>,
-    /// Keys in the sorted run.
-    sorted: Vec<bool>,
-    sorted_count: u64,
+    levels: LevelsSimulation,
     counts: Counts,
 }
 
@@ -41,52 +33,33 @@ struct Log {
     number: u32,
 }
 
-/// Keys and whether they are deleted, by shard; merged shards are `None`.
-#[derive(Debug)]
-struct Run {
-    shard_bits: u32,
-    sections: Vec<Option<Vec<(u32, bool)>>>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Counts {
     writes: u64,
-    hashed: u64,
-    sorted: u64,
+    /// What the levels had written when the counting began.
+    written_before: Vec<u64>,
     samples: f64,
     records: f64,
     runs: f64,
 }
 
-/// A part of the key space that is merged together.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    bits: u32,
-    index: u64,
-    items: u64,
-    runs: u32,
-}
-
 impl EngineSimulation {
     /// An empty store of up to `keys` keys. `expected_keys` is the number of keys that it is told to expect,
     /// `segment_records_max` the number of records that the plan's log segment holds.
+    ///
+    /// # Errors
+    /// A plan that the engine refuses.
     pub fn new(
         plan: &Plan,
         keys: u64,
         expected_keys: u64,
         segment_records_max: u64,
     ) -> Result<Self, ModelError> {
-        plan.validate()?;
         within("keys", keys as f64, 1.0, 4_294_967_296.0)?;
-        let Plan::Levels { sharding, levels, .. } = plan else { return Err(unsupported()) };
-        let [LevelSpec { growth: Growth::Tiering { runs_max, share }, .. }, last] = levels.as_slice() else {
-            return Err(unsupported());
+        let levels = LevelsSimulation::new(plan, expected_keys, TableBytes::default())?;
+        let Plan::Levels { sharding, .. } = plan else {
+            return Err(ModelError::IllegalPlan(PlanError("a chained plan has no levels".to_owned())));
         };
-        let Growth::Leveling { .. } = last.growth else { return Err(unsupported()) };
-        // The simulation does not track which items are obsolete versions: smaller shares bound them.
-        if *share > GARBAGE_SHARE_MAX {
-            return Err(unsupported());
-        }
         let log = Log {
             shard_bits: 0,
             entries_max: 0,
@@ -97,16 +70,13 @@ impl EngineSimulation {
             number: 0,
         };
         let mut simulation = Self {
+            plan: plan.clone(),
             sharding: *sharding,
-            runs_max: *runs_max,
-            share: *share,
             expected_keys,
             segment_records_max,
             keys,
             log,
-            runs: Vec::new(),
-            sorted: vec![false; keys as usize],
-            sorted_count: 0,
+            levels,
             counts: Counts::default(),
         };
         simulation.begin_log();
@@ -115,14 +85,14 @@ impl EngineSimulation {
 
     /// Puts all keys of `stream` once, in random order.
     pub fn load(&mut self, stream: &RequestStream) -> SimulatedCost {
-        self.counts = Counts::default();
+        self.begin_counting();
         (0..stream.keys()).for_each(|rank| self.write(stream.key_of_rank(rank), false));
         self.cost()
     }
 
     /// Writes `requests` times; a share of `delete_share` of the writes delete.
     pub fn update(&mut self, stream: &mut RequestStream, requests: u64, delete_share: f64) -> SimulatedCost {
-        self.counts = Counts::default();
+        self.begin_counting();
         for _ in 0..requests {
             let key = stream.next_key();
             let is_delete = delete_share > 0.0 && stream.next_chance() < delete_share;
@@ -131,13 +101,18 @@ impl EngineSimulation {
         self.cost()
     }
 
-    /// Keys in the sorted run.
-    pub fn sorted_keys(&self) -> u64 {
-        self.sorted_count
+    /// Keys in the last level.
+    pub fn last_level_keys(&self) -> u64 {
+        self.levels.level_records(self.levels.written().len() - 1)
+    }
+
+    fn begin_counting(&mut self) {
+        let written_before = self.levels.written().to_vec();
+        self.counts = Counts { written_before, ..Counts::default() };
     }
 
     fn write(&mut self, key: u32, is_delete: bool) {
-        let shard = self.place(key, self.log.shard_bits);
+        let shard = (u64::from(self.position(key)) >> (32 - self.log.shard_bits)) as usize;
         let is_new = self.log.newest[key as usize] != self.log.number;
         let is_full = is_new && self.log.shards[shard].len() >= self.log.entries_max;
         if is_full || self.log.records >= self.segment_records_max {
@@ -153,13 +128,13 @@ impl EngineSimulation {
         self.counts.writes += 1;
     }
 
-    /// Which of 2^bits equal parts a key is in.
-    fn place(&self, key: u32, bits: u32) -> usize {
-        ((u64::from(key) << bits) / self.keys) as usize
+    /// The position of a key: keys are evenly distributed over all positions.
+    fn position(&self, key: u32) -> u32 {
+        ((u64::from(key) << 32) / self.keys) as u32
     }
 
     fn begin_log(&mut self) {
-        let items = self.sorted_count + self.run_items();
+        let items = self.plan.items_sharded(self.levels.records(), self.expected_keys);
         let shards = self.sharding.shards(items);
         self.log.shard_bits = shards.ilog2();
         self.log.entries_max = self.sharding.log_entries(items) as usize;
@@ -169,142 +144,33 @@ impl EngineSimulation {
     }
 
     fn freeze(&mut self) {
-        let shards = std::mem::take(&mut self.log.shards);
-        let deleted = &self.log.deleted;
-        let section = |keys: Vec<u32>| -> Option<Vec<(u32, bool)>> {
-            if keys.is_empty() {
-                return None;
-            }
-            Some(keys.into_iter().map(|key| (key, deleted[key as usize])).collect())
-        };
-        let sections: Vec<_> = shards.into_iter().map(section).collect();
-        self.counts.hashed += sections.iter().flatten().map(|section| section.len() as u64).sum::<u64>();
-        self.runs.push(Run { shard_bits: self.log.shard_bits, sections });
+        let keys = std::mem::take(&mut self.log.shards).into_iter().flatten();
+        let records = keys.map(|key| (self.position(key), self.log.deleted[key as usize])).collect();
+        self.levels.freeze(records, self.log.shard_bits);
         self.begin_log();
-        while let Some(unit) = self.due() {
-            self.merge(unit);
-        }
-        let items = self.run_items() as f64;
+        let by_index = (self.log.entries_max as u64) << self.log.shard_bits;
+        let freeze_items = by_index.min(self.segment_records_max.max(1)) as f64;
+        let units = f64::from(1 << self.log.shard_bits);
+        while self.levels.merge_next(freeze_items, units).is_some() {}
         self.counts.samples += 1.0;
-        self.counts.records += items + self.sorted_count as f64;
-        self.counts.runs += items;
-    }
-
-    fn run_items(&self) -> u64 {
-        let sections = self.runs.iter().flat_map(|run| run.sections.iter().flatten());
-        sections.map(|section| section.len() as u64).sum()
-    }
-
-    /// The unit to merge next, if any is due.
-    fn due(&self) -> Option<Unit> {
-        let mut units = Vec::new();
-        let bits_max = self.runs.iter().map(|run| run.shard_bits).max().unwrap_or(0);
-        self.collect(0, 0, bits_max, &mut units);
-        let present = (self.sorted_count + self.run_items()).max(self.expected_keys) as f64;
-        let freeze_items = ((self.log.entries_max as u64) << self.log.shard_bits)
-            .min(self.segment_records_max.max(1)) as f64;
-        let shards = f64::from(1 << self.log.shard_bits);
-        let runs_items = policy::mean_runs(f64::from(self.runs_max), shards) * freeze_items;
-        let items_max = (self.share * present).max(freeze_items).min(runs_items);
-        let bounds = YoungestBounds { runs_max: self.runs_max, items_max, by_obsolete: 0.0, collects: false };
-        let choice = policy::of_youngest(&Units(&units), &bounds)?;
-        (choice.pressure > 1.0).then_some(units[choice.place])
-    }
-
-    /// Collects the parts for which some run has a section of exactly their size; other parts are halved.
-    fn collect(&self, bits: u32, index: u64, bits_max: u32, units: &mut Vec<Unit>) {
-        let is_unit = |run: &Run| run.shard_bits == bits && run.sections[index as usize].is_some();
-        if self.runs.iter().any(is_unit) {
-            let mut unit = Unit { bits, index, items: 0, runs: 0 };
-            for run in self.runs.iter().filter(|run| run.shard_bits >= bits) {
-                let sections = &run.sections[within_unit(run.shard_bits, bits, index)];
-                unit.items += sections.iter().flatten().map(|section| section.len() as u64).sum::<u64>();
-                unit.runs += u32::from(sections.iter().any(Option::is_some));
-            }
-            units.push(unit);
-        } else if bits < bits_max {
-            self.collect(bits + 1, index * 2, bits_max, units);
-            self.collect(bits + 1, index * 2 + 1, bits_max, units);
-        }
-    }
-
-    fn merge(&mut self, unit: Unit) {
-        // Old runs first, so that the newest write of a key takes effect.
-        for run in self.runs.iter_mut().filter(|run| run.shard_bits >= unit.bits) {
-            let sections = within_unit(run.shard_bits, unit.bits, unit.index);
-            for section in run.sections[sections].iter_mut().filter_map(Option::take) {
-                for (key, is_deleted) in section {
-                    let present = &mut self.sorted[key as usize];
-                    self.sorted_count = self.sorted_count + u64::from(!is_deleted) - u64::from(*present);
-                    *present = !is_deleted;
-                }
-            }
-        }
-        self.runs.retain(|run| run.sections.iter().any(Option::is_some));
-        let start = |index: u64| ((u128::from(index) * u128::from(self.keys)) >> unit.bits) as usize;
-        let range = start(unit.index)..start(unit.index + 1);
-        self.counts.sorted += self.sorted[range].iter().filter(|&&present| present).count() as u64;
+        self.counts.records += self.levels.records() as f64;
+        self.counts.runs += self.levels.run_records() as f64;
     }
 
     fn cost(&self) -> SimulatedCost {
-        let Counts { writes, hashed, sorted, samples, records, runs } = self.counts;
-        let per_write = |count: u64| count as f64 / writes as f64;
-        let freeze_items = (writes as f64 / samples.max(1.0)).min(hashed as f64 / samples.max(1.0));
+        let Counts { writes, written_before, samples, records, runs } = &self.counts;
+        let written = self.levels.written().iter().zip(written_before).map(|(now, before)| now - before);
+        let mut components = vec![Component::new("log", 1.0)];
+        components.extend(written.enumerate().map(|(number, written)| {
+            Component::new(format!("level {number}"), written as f64 / *writes as f64)
+        }));
+        let writes_a_freeze = *writes as f64 / samples.max(1.0);
+        let freeze_items = writes_a_freeze.min(components[1].amount * writes_a_freeze);
         SimulatedCost {
-            writes: vec![
-                Component::new("log", 1.0),
-                Component::new("level 0", per_write(hashed)),
-                Component::new("level 1", per_write(sorted)),
-            ],
+            writes: components,
             records_per_key: records / samples / self.keys as f64,
             runs: runs / samples / freeze_items.max(1.0),
         }
-    }
-}
-
-fn within_unit(shard_bits: u32, bits: u32, index: u64) -> std::ops::Range<usize> {
-    let shift = shard_bits - bits;
-    (index << shift) as usize..((index + 1) << shift) as usize
-}
-
-fn unsupported() -> ModelError {
-    let reason =
-        "the simulation executes one tiering level, of at most a quarter of the items, over a leveling level";
-    ModelError::IllegalPlan(PlanError(reason.to_owned()))
-}
-
-/// Units of the runs, as the policy sees them.
-struct Units<'a>(&'a [Unit]);
-
-impl Shape for Units<'_> {
-    fn places(&self) -> usize {
-        self.0.len()
-    }
-
-    fn runs(&self, place: usize) -> f64 {
-        f64::from(self.0[place].runs)
-    }
-
-    fn items(&self, place: usize) -> f64 {
-        self.0[place].items as f64
-    }
-
-    /// Items have no size here.
-    fn bytes(&self, _: usize) -> f64 {
-        0.0
-    }
-
-    /// The simulator counts the records that merges drop, and bounds none.
-    fn obsolete(&self, _: usize) -> f64 {
-        0.0
-    }
-
-    fn span(&self, place: usize) -> f64 {
-        0.5f64.powi(self.0[place].bits as i32)
-    }
-
-    fn runs_full(&self, _: usize, runs_max: u32) -> f64 {
-        f64::from(runs_max)
     }
 }
 
@@ -360,7 +226,7 @@ mod tests {
         engine.load(&requests);
         engine.update(&mut requests, 2 * keys, 0.3);
         let updated = engine.update(&mut requests, 3 * keys, 0.3);
-        assert!((engine.sorted_keys() as f64 / (0.7 * keys as f64) - 1.0).abs() < 0.03);
+        assert!((engine.last_level_keys() as f64 / (0.7 * keys as f64) - 1.0).abs() < 0.03);
         let distribution = KeyDistribution::uniform(keys as f64).unwrap();
         // All records count the same in the simulation, so a tombstone must be as large as an item.
         let item = ItemSize { key_bytes: 116.0, value_bytes: 0.0, deviation_bytes: 0.0 };
@@ -369,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn other_plans_are_refused() {
+    fn plans_without_young_runs_are_refused() {
         let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
         let plan = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
         assert!(EngineSimulation::new(&plan, 10, 0, UNLIMITED).is_err());
-        assert!(EngineSimulation::new(&Plan::silt_tiering(), 10, 0, UNLIMITED).is_err());
+        assert!(EngineSimulation::new(&Plan::skimpystash(), 10, 0, UNLIMITED).is_err());
     }
 }

@@ -5,13 +5,17 @@
 //! is met. A simulation applies the rules without any of the models' averages. It takes roughly four bytes of memory
 //! for each record stored.
 
+mod containers;
 mod engine;
 mod leveldb;
+mod levels;
 mod sets;
 mod stages;
 
+pub use containers::TableBytes;
 pub use engine::EngineSimulation;
 pub use leveldb::LevelDbSimulation;
+pub use levels::{LevelsSimulation, Merge};
 pub use stages::{StageRule, StagesSimulation};
 
 use alluvium_model::models::Component;

@@ -1,8 +1,15 @@
-//! When a level merges, and which of its places first: one policy for the engine and for the model of phases.
+//! When a level merges, and which of its places first: one policy for the engine, the model of phases
+//! and the simulator.
 //!
 //! A *place* is a part of a level that is merged together: a unit of the youngest level, or a container of a deeper
 //! one. A level is merged while it exceeds a bound, beginning with the place that exceeds most; so places do not all
 //! fill at once, and none waits for others.
+
+mod bounds;
+mod decision;
+
+pub use bounds::{Bounds, Holding, most_due};
+pub use decision::{Decision, PlaceFigures};
 
 use crate::plan::LAST_GARBAGE_SHARE_MAX;
 
@@ -143,6 +150,14 @@ pub fn runs_full(mean_runs: f64, places: f64) -> f64 {
     (2.0 * mean_runs + 1.0) / (1.0 + 1.0 / places)
 }
 
+/// Maximum number of runs of the place of a last level that begins at `position`: between three quarters of `runs_max`
+/// and all of it, so that not all places are full at once.
+pub fn staggered(runs_max: u32, position: u64) -> u32 {
+    let spread = position.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    let less = (spread * u64::from(runs_max / 4 + 1)) >> 32;
+    (runs_max - less as u32).max(2)
+}
+
 /// The last of the places with the largest weight.
 fn most(shape: &impl Shape, weight: impl Fn(usize) -> f64) -> Option<usize> {
     let weighed = (0..shape.places()).map(|place| (place, weight(place)));
@@ -162,31 +177,16 @@ fn first_or_more(first: (usize, f64), others: &[(usize, f64, bool)], slowing: f6
 mod tests {
     use super::*;
 
-    /// Places of equal size, each with its runs, items, bytes and obsolete versions.
-    struct Places(Vec<[f64; 4]>);
-
-    impl Shape for Places {
-        fn places(&self) -> usize {
-            self.0.len()
-        }
-        fn runs(&self, place: usize) -> f64 {
-            self.0[place][0]
-        }
-        fn items(&self, place: usize) -> f64 {
-            self.0[place][1]
-        }
-        fn bytes(&self, place: usize) -> f64 {
-            self.0[place][2]
-        }
-        fn obsolete(&self, place: usize) -> f64 {
-            self.0[place][3]
-        }
-        fn span(&self, _: usize) -> f64 {
-            1.0 / self.places() as f64
-        }
-        fn runs_full(&self, place: usize, runs_max: u32) -> f64 {
-            f64::from(runs_max) - place as f64
-        }
+    /// Places of equal size, each with its runs, items, bytes and obsolete versions. Each is full one run earlier than
+    /// the one before.
+    fn places(figures: &[[f64; 4]]) -> Vec<PlaceFigures> {
+        let span = 1.0 / figures.len() as f64;
+        let numbered = figures.iter().enumerate();
+        let place = |(number, &[runs, items, bytes, obsolete]): (usize, &[f64; 4])| {
+            let runs_full = 5.0 - number as f64;
+            PlaceFigures { runs, items, bytes, obsolete, span, runs_full }
+        };
+        numbered.map(place).collect()
     }
 
     fn place(choice: Option<Choice>) -> (usize, bool, bool) {
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn an_empty_level_has_nothing_to_merge() {
-        let empty = Places(Vec::new());
+        let empty = places(&[]);
         let bounds = YoungestBounds { runs_max: 8, items_max: 1.0, by_obsolete: 2.0, collects: true };
         assert_eq!(of_youngest(&empty, &bounds), None);
         assert_eq!(of_tiering(&empty, 8, 2.0, true), None);
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn the_youngest_level_merges_for_the_bound_that_it_exceeds_most() {
         let heavy = 2.0 * PLACE_BYTES_MAX as f64;
-        let shape = Places(vec![[2.0, 50.0, 1.0, 0.0], [9.0, 10.0, 1.0, 0.0], [1.0, 5.0, 2.0, 5.0]]);
+        let shape = places(&[[2.0, 50.0, 1.0, 0.0], [9.0, 10.0, 1.0, 0.0], [1.0, 5.0, 2.0, 5.0]]);
         let bounds = YoungestBounds { runs_max: 10, items_max: 60.0, by_obsolete: 0.0, collects: true };
         assert_eq!(place(of_youngest(&shape, &bounds)), (0, true, false));
         assert_eq!(
@@ -218,22 +218,22 @@ mod tests {
             place(of_youngest(&shape, &YoungestBounds { by_obsolete: 3.0, ..bounds })),
             (2, true, true)
         );
-        let shape = Places(vec![[2.0, 50.0, 1.0, 0.0], [1.0, 10.0, heavy, 0.0]]);
+        let shape = places(&[[2.0, 50.0, 1.0, 0.0], [1.0, 10.0, heavy, 0.0]]);
         assert_eq!(place(of_youngest(&shape, &bounds)), (1, true, false));
     }
 
     #[test]
     fn a_tiering_level_merges_the_place_with_most_runs_over_the_mean() {
-        let low = Places(vec![[1.0, 9.0, 0.0, 0.0], [2.0, 9.0, 0.0, 0.0], [3.0, 9.0, 0.0, 0.0]]);
+        let low = places(&[[1.0, 9.0, 0.0, 0.0], [2.0, 9.0, 0.0, 0.0], [3.0, 9.0, 0.0, 0.0]]);
         assert_eq!(place(of_tiering(&low, 8, 0.0, false)), (2, false, false));
-        let high = Places(vec![[5.0, 9.0, 0.0, 0.0], [6.0, 9.0, 0.0, 0.0], [4.0, 9.0, 0.0, 9.0]]);
+        let high = places(&[[5.0, 9.0, 0.0, 0.0], [6.0, 9.0, 0.0, 0.0], [4.0, 9.0, 0.0, 9.0]]);
         assert_eq!(place(of_tiering(&high, 8, 0.0, false)), (1, true, false));
         assert_eq!(place(of_tiering(&high, 8, 9.0, true)), (2, true, true));
     }
 
     #[test]
     fn last_and_leveling_levels_merge_what_exceeds_most() {
-        let shape = Places(vec![[4.0, 9.0, 0.0, 0.0], [4.0, 30.0, 0.0, 1.0], [1.0, 9.0, 0.0, 9.0]]);
+        let shape = places(&[[4.0, 9.0, 0.0, 0.0], [4.0, 30.0, 0.0, 1.0], [1.0, 9.0, 0.0, 9.0]]);
         // Place 1 is full one run earlier than place 0.
         assert_eq!(place(of_last_tiering(&shape, 5)), (1, true, false));
         assert_eq!(place(of_leveling(&shape, 40.0)), (1, true, false));
@@ -246,5 +246,17 @@ mod tests {
             assert!((runs_full(mean_runs(8.0, places), places) - 8.0).abs() < 1e-9);
         }
         assert!((mean_runs(8.0, f64::INFINITY) - 3.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn places_are_full_at_different_numbers_of_runs() {
+        for runs_max in [2u32, 3, 8, 128] {
+            let bounds: Vec<u32> = (0..64u64).map(|place| staggered(runs_max, place << 58)).collect();
+            assert!(
+                bounds.iter().all(|&bound| bound >= (runs_max - runs_max / 4).max(2) && bound <= runs_max)
+            );
+            let different: std::collections::BTreeSet<_> = bounds.into_iter().collect();
+            assert!(different.len() as u32 > runs_max / 8, "{different:?}");
+        }
     }
 }
