@@ -24,11 +24,12 @@ pub enum PlantedRace {
     FollowerTrustsLeader,
     RowsWithoutEra,
     RowsLeftBehind,
+    HoldWhatIsGone,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -48,6 +49,7 @@ impl PlantedRace {
         Self::FollowerTrustsLeader,
         Self::RowsWithoutEra,
         Self::RowsLeftBehind,
+        Self::HoldWhatIsGone,
     ];
 
     /// Its name on the command line.
@@ -72,6 +74,7 @@ impl PlantedRace {
             Self::FollowerTrustsLeader => "follower-trusts-leader",
             Self::RowsWithoutEra => "rows-without-era",
             Self::RowsLeftBehind => "rows-left-behind",
+            Self::HoldWhatIsGone => "hold-what-is-gone",
         }
     }
 }

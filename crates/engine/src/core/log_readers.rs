@@ -6,12 +6,18 @@ use super::update_barriers::UpdateBarrier;
 use crate::error::Result;
 use crate::failure::lacks_space;
 use crate::log::Segment;
+use crate::planted_race::PlantedRace;
 
 impl Shared {
     /// Makes a segment that is about to be converted durable, if readers of the log may need it. Without space it is
     /// not kept, and they learn that it is gone.
     pub fn keep_for_readers(&self, segment: &Segment) -> Result<()> {
-        if !self.log.retained.keeps(&segment.header) {
+        let (retained, header) = (&self.log.retained, &segment.header);
+        let keeps = match self.planted_bugs.has(PlantedRace::HoldWhatIsGone) {
+            true => retained.keeps(header),
+            false => retained.keeps_from_now_on(header),
+        };
+        if !keeps {
             return Ok(());
         }
         segment.retain().or_else(|error| if lacks_space(&error) { Ok(()) } else { Err(error) })
@@ -22,12 +28,14 @@ impl Shared {
     ///
     /// The caller freezes the log and makes it durable before the change is: after a crash in between, the record is
     /// there and the change may not be, never the other way round.
-    pub fn log_unlogged(&self, keyspace: &KeyspaceShared, _barrier: &UpdateBarrier<'_>) -> Result<()> {
+    pub fn log_unlogged(&self, keyspace: &KeyspaceShared, barrier: &UpdateBarrier<'_>) -> Result<()> {
         loop {
             let segment = {
                 let _no_switch = self.freeze_lock.lock().expect("no panic while held");
                 let segment = self.log.active_segment();
+                let position = self.log.end_position();
                 if self.log.append_unlogged(&segment, keyspace.id) {
+                    barrier.announce(position);
                     return Ok(());
                 }
                 segment

@@ -13,6 +13,7 @@ use alluvium_io::sync::atomic::{AtomicUsize, Ordering};
 use alluvium_io::sync::{Condvar, Mutex, MutexGuard};
 
 use super::keyspace::KeyspaceShared;
+use crate::log_position::LogPosition;
 
 /// The barriers of one keyspace.
 #[derive(Debug, Default)]
@@ -28,6 +29,8 @@ struct State {
     next: u64,
     /// The barriers by number, each with the ranges where it is still raised.
     ranges: Vec<(u64, HashRange)>,
+    /// Positions of records in the log that announce changes in progress, by the numbers of their barriers.
+    announced: Vec<(u64, LogPosition)>,
 }
 
 /// Holds back updates of a range of hashes until it is lowered or dropped.
@@ -45,6 +48,11 @@ impl UpdateBarriers {
     /// Whether a change without records is in progress.
     pub fn is_any_raised(&self) -> bool {
         self.raised.load(Ordering::Acquire) > 0
+    }
+
+    /// The position of the oldest record that announces a change in progress.
+    pub fn oldest_announced(&self) -> Option<LogPosition> {
+        self.state().announced.iter().map(|&(_, position)| position).min()
     }
 
     /// Whether updates of this hash must wait.
@@ -105,6 +113,11 @@ impl KeyspaceShared {
 }
 
 impl UpdateBarrier<'_> {
+    /// Declares that the log announces the change at `position` or behind it.
+    pub fn announce(&self, position: LogPosition) {
+        self.keyspace.update_barriers.state().announced.push((self.number, position));
+    }
+
     /// Lets updates of `range` continue: the change is published there, in a version of a new epoch.
     pub fn lower(&self, range: HashRange) {
         let barriers = &self.keyspace.update_barriers;
@@ -125,6 +138,7 @@ impl UpdateBarrier<'_> {
 impl Drop for UpdateBarrier<'_> {
     fn drop(&mut self) {
         self.lower(HashRange::ALL);
+        self.keyspace.update_barriers.state().announced.retain(|&(number, _)| number != self.number);
         self.keyspace.update_barriers.raised.fetch_sub(1, Ordering::AcqRel);
     }
 }

@@ -6,7 +6,7 @@ use alluvium_base::KeyspaceId;
 
 use super::close::Handle;
 use super::database::Db;
-use super::log_source::{LogSource, Read};
+use super::log_source::{LogSource, Read, oldest};
 use super::read::View;
 use crate::blob::{LargeValue, stand_in_digest};
 use crate::core::{KeyspaceShared, Moment};
@@ -113,7 +113,8 @@ impl Db {
         let shared = self.shared();
         shared.check_open()?;
         // Held first: nothing is given back between the search and the first read.
-        let hold = shared.log.retained.hold(from);
+        let gone = || Error::LogPositionGone { oldest: oldest(shared) };
+        let hold = shared.log.retained.hold(from).ok_or_else(gone)?;
         let source = Some(LogSource::at(shared, from, None)?);
         Ok(LogRecords { handle: self.handle().clone(), hold, next: from, source })
     }

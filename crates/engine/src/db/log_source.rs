@@ -120,7 +120,7 @@ impl LogSource {
 }
 
 /// The position of the oldest record that can be read.
-fn oldest(shared: &Shared) -> LogPosition {
+pub(super) fn oldest(shared: &Shared) -> LogPosition {
     let header = shared.log.retained.oldest().map(|segment| segment.header);
     let header = header.or_else(|| shared.oldest_frozen().map(|segment| segment.header));
     header.unwrap_or_else(|| shared.log.active_segment().header).position(BLOCK)
@@ -206,12 +206,13 @@ impl DeviceSource {
             // The file was given back and may contain another segment.
             return Err(Error::LogPositionGone { oldest: oldest(shared) });
         }
-        // The log of an earlier opening ended here, if a later one says so.
-        match shared.log.retained.following(header.position(offset)) {
-            None if !follows(shared, header.position(offset)) => {
-                Err(unsound(self.segment.file.name(), offset))
-            }
-            _ => Ok(Read::Ended { end: header.position(offset), next: None }),
+        // The log of an earlier opening ended here, or before, if a later one says so. A crash can take from a buffered
+        // log what was read already.
+        let end = header.position(offset);
+        match end_of_opening(shared, header.opening) {
+            Some(known) if known == end => Ok(Read::Ended { end, next: None }),
+            Some(known) if known < end => Err(Error::LogPositionGone { oldest: oldest(shared) }),
+            _ => Err(unsound(self.segment.file.name(), offset)),
         }
     }
 
@@ -233,9 +234,10 @@ impl DeviceSource {
     }
 }
 
-/// Whether a segment in memory continues the log behind `end`.
-fn follows(shared: &Shared, end: LogPosition) -> bool {
-    let is_it = |segment: &Arc<Segment>| segment.header.follows == Some(end);
-    is_it(&shared.log.active_segment())
-        || shared.frozen.lock().expect("no panic while held").iter().any(is_it)
+/// The end of the log of an earlier opening, according to the segment that continues it.
+fn end_of_opening(shared: &Shared, opening: u64) -> Option<LogPosition> {
+    let frozen = shared.frozen.lock().expect("no panic while held").clone();
+    let in_memory = std::iter::once(shared.log.active_segment()).chain(frozen);
+    let ends = in_memory.filter_map(|segment| segment.header.follows).chain(shared.log.retained.ends());
+    ends.into_iter().find(|end| end.opening == opening)
 }

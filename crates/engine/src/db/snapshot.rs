@@ -41,7 +41,9 @@ impl Shared {
         if written {
             self.switch(&keyspaces, &active)?;
         }
-        let log_position = self.log.end_position();
+        // A change that the log announces already may not be in the snapshot: its record is read after it.
+        let announced = keyspaces.iter().filter_map(|keyspace| keyspace.update_barriers.oldest_announced());
+        let log_position = announced.fold(self.log.end_position(), LogPosition::min);
         let is_careless = self.planted_bugs.has(PlantedRace::SnapshotWithoutShards);
         if is_careless {
             guards.clear();
@@ -120,7 +122,9 @@ impl Snapshot {
     }
 
     /// The position of the log when it was taken: the snapshot shows what the records before it did, and nothing of the
-    /// records from it on. A copy of a snapshot is kept up to date by [`Db::log_records`] from there.
+    /// records from it on. If a clear, an ingest or a removal of a prefix was in progress, the position is before the
+    /// record of that, and the snapshot may show records behind it. A copy of a snapshot is kept up to date by
+    /// [`Db::log_records`] from there.
     pub fn log_position(&self) -> LogPosition {
         self.log_position
     }

@@ -36,6 +36,9 @@ pub(crate) struct RetainedLog {
 struct Kept {
     segments: VecDeque<Arc<RetainedSegment>>,
     bytes: u64,
+    /// The end of the youngest segment that is not kept. It stays in memory while its conversion lasts, but nothing
+    /// holds it any more.
+    gone: LogPosition,
     /// What each hold keeps, by its number.
     holds: BTreeMap<u64, LogPosition>,
     next_hold: u64,
@@ -64,6 +67,16 @@ impl RetainedLog {
     /// Whether the segment is kept when it has been converted.
     pub fn keeps(&self, header: &SegmentHeader) -> bool {
         self.bytes_min > 0 || self.kept().is_held(header)
+    }
+
+    /// The same, for a segment whose conversion ends now. If it is not kept, it can no longer be held.
+    pub fn keeps_from_now_on(&self, header: &SegmentHeader) -> bool {
+        let mut kept = self.kept();
+        let keeps = self.bytes_min > 0 || kept.is_held(header);
+        if !keeps {
+            kept.gone = header.position(u64::MAX);
+        }
+        keeps
     }
 
     /// Keeps a segment, which is younger than all others.
@@ -99,6 +112,11 @@ impl RetainedLog {
         self.kept().segments.iter().find(|segment| segment.header.follows == Some(end)).cloned()
     }
 
+    /// The ends of earlier openings' logs that segments of later ones continue.
+    pub fn ends(&self) -> Vec<LogPosition> {
+        self.kept().segments.iter().filter_map(|segment| segment.header.follows).collect()
+    }
+
     /// The oldest segment that is kept.
     pub fn oldest(&self) -> Option<Arc<RetainedSegment>> {
         self.kept().segments.front().cloned()
@@ -109,13 +127,16 @@ impl RetainedLog {
         self.kept().bytes
     }
 
-    /// Keeps the log from `position` on until the returned hold is dropped.
-    pub fn hold(self: &Arc<Self>, position: LogPosition) -> HeldLog {
+    /// Keeps the log from `position` on until the returned hold is dropped. Returns `None` if it is too late for that.
+    pub fn hold(self: &Arc<Self>, position: LogPosition) -> Option<HeldLog> {
         let mut kept = self.kept();
+        if position <= kept.gone {
+            return None;
+        }
         let number = kept.next_hold;
         kept.next_hold += 1;
         kept.holds.insert(number, position);
-        HeldLog { log: self.clone(), number }
+        Some(HeldLog { log: self.clone(), number })
     }
 }
 
@@ -185,7 +206,8 @@ mod tests {
     fn a_hold_keeps_what_it_names_up_to_a_bound() {
         let log = log(0, 500);
         assert!(!log.keeps(&segment(1).header));
-        let hold = log.hold(position(3));
+        assert!(!log.keeps_from_now_on(&segment(1).header) && log.hold(position(1)).is_none());
+        let hold = log.hold(position(3)).unwrap();
         assert!(!log.keeps(&segment(2).header) && log.keeps(&segment(3).header));
         (3..7).for_each(|id| log.add(segment(id)));
         assert_eq!(log.oldest().unwrap().header.id, SegmentId(3));

@@ -26,6 +26,9 @@ const UNANSWERED_MAX: u32 = 8;
 const WEIGHTS: [u32; KINDS] =
     [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 6, 4];
 
+/// The kind that drops a keyspace.
+const DROP_KEYSPACE: usize = 10;
+
 /// Kinds that change one whole keyspace.
 const PARTING: std::ops::Range<usize> = 9..13;
 
@@ -46,6 +49,8 @@ pub(super) struct Shape {
     pub table_sizes: (u64, u64),
     pub segment_bytes: u64,
     pub weights: [u32; KINDS],
+    /// Bytes of converted log that are kept.
+    pub log_retention_bytes: u64,
     /// Whether keyspaces are cleared, dropped or filled one at a time, so that twins in two keyspaces would differ.
     pub twins_part: bool,
 }
@@ -101,9 +106,16 @@ impl Shape {
             table_sizes: [(4 << 10, 8 << 10), (30 << 10, 90 << 10), (1 << 20, 32 << 20)]
                 [rng.random_range(0..3)],
             segment_bytes: [12 << 10, 20 << 10, 64 << 10][rng.random_range(0..3)],
+            log_retention_bytes: 0,
             twins_part: weights[PARTING].iter().any(|&weight| weight > 0),
             weights,
         }
+    }
+
+    /// Prepares for a follower of the log, which has no record of keyspaces that are dropped.
+    pub fn be_followed(&mut self, seed: u64) {
+        self.weights[DROP_KEYSPACE] = 0;
+        self.log_retention_bytes = [0, 0, 20_000, 1 << 30][(seed / 4 % 4) as usize];
     }
 
     pub fn options(&self, keyspace: usize) -> KeyspaceOptions {
@@ -180,6 +192,21 @@ impl World<'_> {
 
     pub fn open_keyspace(&self, number: usize) -> Result<Keyspace, Error> {
         self.db.keyspace_with(&name(number), &self.shape.options(number))
+    }
+
+    /// Opens all keyspaces and reads all keys.
+    pub fn look(&self) -> Result<(Vec<Keyspace>, Vec<State>), Stop> {
+        let mut keyspaces = Vec::new();
+        let mut found = Vec::new();
+        for number in 0..self.shape.keyspaces.len() {
+            let keyspace = self.open_keyspace(number);
+            let keyspace = keyspace.map_err(|error| self.stop(&error, "opening a keyspace"))?;
+            let items: Result<Vec<_>, Error> = keyspace.iter().collect();
+            let doing = format!("reading {}", name(number));
+            found.extend(states(self.shape.keys, items.map_err(|error| self.stop(&error, &doing))?)?);
+            keyspaces.push(keyspace);
+        }
+        Ok((keyspaces, found))
     }
 
     /// The consequence of an error that is not one of an operation's answers.
