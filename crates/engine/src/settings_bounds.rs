@@ -41,7 +41,8 @@ impl Settings {
         self.ingest_sort_bytes_max = self.ingest_sort_bytes_max.clamp(SORT_BYTES_MIN, BYTES_MAX);
         let TableSizes { bytes_min, bytes_max } = self.table_sizes;
         let bytes_max = bytes_max.clamp(FILE_BYTES_MIN, BYTES_MAX);
-        self.table_sizes = TableSizes { bytes_min: bytes_min.clamp(1, bytes_max), bytes_max };
+        // Smaller tables would be one per item where a merge is divided among many, and a version lists them all.
+        self.table_sizes = TableSizes { bytes_min: bytes_min.clamp(FILE_BYTES_MIN, bytes_max), bytes_max };
         self
     }
 }
