@@ -37,7 +37,7 @@ fn filters_on_flash() -> Plan {
 #[test]
 fn memory_of_phases_as_measured() {
     for (plan, measured) in [
-        (Plan::silt_tiering(), [2.677, 2.519, 1.563, 0.964]),
+        (Plan::silt_tiering(), [2.719, 2.519, 2.960, 2.537]),
         (Plan::silt_deep(), [0.711, 0.467, 0.669, 0.550]),
         (Plan::tiered(), [1.923, 1.875, 2.074, 1.968]),
         (Plan::lsm_trie(), [1.904, 1.864, 3.025, 2.816]),
