@@ -46,7 +46,7 @@ use alluvium_table::{self as table, item};
 pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, resident_bytes_beyond_limit};
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_io::ReadWait;
-pub use alluvium_model::Plan;
+pub use alluvium_model::{LevelsPlan, Plan};
 pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use alluvium::{Db, Durability, Error, KEY_BYTES_MAX, Metadata, Plan, VALUE_BYTES_MAX};
+use alluvium::{Db, Durability, Error, KEY_BYTES_MAX, LevelsPlan, Metadata, Plan, VALUE_BYTES_MAX};
 
 fn open(path: &Path) -> Result<Db, Error> {
     Db::builder(path).durability(Durability::Buffered).open()
@@ -57,9 +57,9 @@ fn the_empty_key_and_the_empty_value_are_items() {
 #[test]
 fn a_batch_beyond_a_segment_is_refused_whole() {
     let directory = tempfile::tempdir().unwrap();
-    let Plan::Levels { sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { sharding, mut log, levels } = LevelsPlan::silt();
     log.segment_bytes_max = 64 << 10;
-    let plan = Plan::Levels { sharding, log, levels };
+    let plan = Plan::Levels(LevelsPlan { sharding, log, levels });
     let db = Db::builder(directory.path()).plan(plan).open().unwrap();
     let items = db.keyspace("items").unwrap();
     let mut batch = db.batch();
@@ -74,9 +74,9 @@ fn a_batch_beyond_a_segment_is_refused_whole() {
 #[test]
 fn an_illegal_plan_is_refused_with_its_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
     levels.pop();
-    let plan = Plan::Levels { sharding, log, levels };
+    let plan = Plan::Levels(LevelsPlan { sharding, log, levels });
     let error = Db::builder(directory.path()).plan(plan).open().unwrap_err();
     assert!(matches!(error, Error::Plan(_)), "{error}");
 }

@@ -4,19 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::{Db, Durability, Environment, Keyspace, KeyspaceOptions, Plan, PrefixRule};
+use alluvium::{Db, Durability, Environment, Keyspace, KeyspaceOptions, LevelsPlan, Plan, PrefixRule};
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 
 type Contents = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// The plan with shards and logs so small that some thousand items reach the last level.
 fn small(plan: Plan) -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = plan else { unreachable!() };
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, levels }) = plan else { unreachable!() };
     sharding.log_entries_per_shard = 64;
     sharding.items_per_shard = 300;
     sharding.shards_max = 4;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 /// The named plans that the engine executes for hashed keys.
@@ -197,11 +197,13 @@ fn semi_sorted_keyspaces_change_among_plans_that_suit_them() {
     db.change_plan(small(Plan::tiered())).unwrap();
     assert_eq!(items.plan(), small(Plan::semi_sorted()));
     assert!(items.change_plan(&small(Plan::tiered())).is_err());
-    let Plan::Levels { sharding, log, mut levels } = small(Plan::semi_sorted()) else { unreachable!() };
+    let Plan::Levels(LevelsPlan { sharding, log, mut levels }) = small(Plan::semi_sorted()) else {
+        unreachable!()
+    };
     levels[0].filter = alluvium_model::Filter::Cuckoo { tag_bits: 8 };
     let last = levels[levels.len() - 1];
     levels.insert(1, alluvium_model::LevelSpec { growth: levels[0].growth, ..last });
-    let deeper = Plan::Levels { sharding, log, levels };
+    let deeper = Plan::Levels(LevelsPlan { sharding, log, levels });
     items.change_plan(&deeper).unwrap();
     check(&items, &contents, KEYS, "at once");
     assert_eq!(items.scan_prefix("key").unwrap().count(), contents.len());

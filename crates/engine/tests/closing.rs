@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium::{
-    Db, Durability, Environment, Error, Health, KeyspaceOptions, Metadata, Plan, PrefixRule, Update,
+    Db, Durability, Environment, Error, Health, KeyspaceOptions, LevelsPlan, Metadata, Plan, PrefixRule,
+    Update,
 };
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 
@@ -141,10 +142,10 @@ fn the_last_handle_gives_the_directory_back_too() {
 }
 
 fn small_plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 1_000;
     log.segment_bytes_max = 256 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 /// At a byte per second the merges here would take days.

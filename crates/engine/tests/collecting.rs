@@ -1,7 +1,7 @@
 //! Runs that collect: items are written twice, and old values are merged away before there are many of them.
 
 use alluvium::{Db, Durability};
-use alluvium_model::Plan;
+use alluvium_model::{LevelsPlan, Plan};
 
 const ITEMS: u64 = 30_000;
 const VALUE_BYTES: usize = 1_000;
@@ -10,10 +10,12 @@ const LOG_ITEMS: u64 = 1_000;
 
 /// The plan, with logs of 1 MiB.
 fn plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt_tiering() else { unreachable!() };
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, levels }) = Plan::silt_tiering() else {
+        unreachable!()
+    };
     log.segment_bytes_max = 1 << 20;
     sharding.items_per_shard = 4_000;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn open(directory: &std::path::Path) -> Db {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium::{Db, Environment, Plan};
+use alluvium::{Db, Environment, LevelsPlan, Plan};
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
@@ -20,7 +20,7 @@ fn tiering(runs_max: u32) -> LevelSpec {
 }
 
 fn open(levels: Vec<LevelSpec>) -> Db {
-    let Plan::Levels { mut sharding, mut log, .. } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, .. } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 64;
     sharding.items_per_shard = 300;
     sharding.shards_max = 4;
@@ -30,7 +30,8 @@ fn open(levels: Vec<LevelSpec>) -> Db {
         random_seed: 5,
         ..Environment::over(Arc::new(SimulatedStorage::new(3)))
     };
-    let builder = Db::builder("containers").plan(Plan::Levels { sharding, log, levels }).background(false);
+    let builder =
+        Db::builder("containers").plan(Plan::Levels(LevelsPlan { sharding, log, levels })).background(false);
     builder.table_sizes(TABLE_BYTES_MIN, 3 * TABLE_BYTES_MIN).environment(environment).open().unwrap()
 }
 

@@ -4,7 +4,7 @@ mod damage;
 
 use std::collections::BTreeMap;
 
-use alluvium::{Db, Error, Plan};
+use alluvium::{Db, Error, LevelsPlan, Plan};
 use alluvium_io::SimulatedStorage;
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use damage::{Contents, KEYSPACES, Sample, key, plan};
@@ -24,14 +24,14 @@ fn blocks(table: &[u8]) -> Vec<(usize, usize)> {
 
 /// Sorted tables found by a trie, with a static filter.
 fn plan_of_tries() -> Plan {
-    let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
+    let Plan::Levels(LevelsPlan { sharding, log, .. }) = plan() else { unreachable!() };
     let level = |runs_max| LevelSpec {
         growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
         table: TableLayout::Sorted,
         filter: Filter::Static { bits: 9 },
         index: Index::Trie,
     };
-    Plan::Levels { sharding, log, levels: vec![level(3), level(3), level(8)] }
+    Plan::Levels(LevelsPlan { sharding, log, levels: vec![level(3), level(3), level(8)] })
 }
 
 /// Whether any damage was detected: a block may belong to a section that is no longer used.

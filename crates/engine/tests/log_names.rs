@@ -2,16 +2,17 @@
 
 use std::sync::Arc;
 
-use alluvium::{Db, Durability, Environment, Keyspace, Plan};
+use alluvium::{Db, Durability, Environment, Keyspace, LevelsPlan, Plan};
 use alluvium_io::SimulatedStorage;
 
 fn open(storage: &SimulatedStorage) -> Db {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 4_000;
     // Smaller than the distance after which written data are flushed: headers stay in memory for a long time.
     log.segment_bytes_max = 64 << 10;
     let environment = Environment::over(Arc::new(storage.clone()));
-    let builder = Db::builder("names").plan(Plan::Levels { sharding, log, levels }).background(false);
+    let builder =
+        Db::builder("names").plan(Plan::Levels(LevelsPlan { sharding, log, levels })).background(false);
     builder.durability(Durability::Buffered).environment(environment).open().unwrap()
 }
 

@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium::{
-    Db, Durability, Environment, Error, HashKey, KeyspaceOptions, LogChange, LogPosition, LogRecords,
-    Metadata, Plan, PrefixRule,
+    Db, Durability, Environment, Error, HashKey, KeyspaceOptions, LevelsPlan, LogChange, LogPosition,
+    LogRecords, Metadata, Plan, PrefixRule,
 };
 use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
 
 fn plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 2_000;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn open(path: &Path, retention_bytes: u64) -> Db {

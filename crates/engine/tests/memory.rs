@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium::{Db, Durability, Environment, Error, Keyspace, Plan};
+use alluvium::{Db, Durability, Environment, Error, Keyspace, LevelsPlan, Plan};
 use alluvium_io::{FileStorage, IoOptions};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -14,11 +14,11 @@ const ITEMS: u32 = 20_000;
 
 /// Small sizes, so that a few thousand items have many runs and tables.
 fn small_plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 512;
     sharding.items_per_shard = 8192;
     log.segment_bytes_max = 128 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn key(number: u32) -> [u8; 8] {
@@ -210,10 +210,10 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
     const LIMIT: u64 = 4 << 20;
     let directory = tempfile::tempdir().unwrap();
     // In one shard, so that the young items of a merge do not fit in memory together.
-    let Plan::Levels { mut sharding, log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, log, levels } = LevelsPlan::silt();
     sharding.shards_max = 1;
     let db = Db::builder(directory.path())
-        .plan(Plan::Levels { sharding, log, levels })
+        .plan(Plan::Levels(LevelsPlan { sharding, log, levels }))
         .durability(Durability::Buffered)
         .memory_bytes_max(LIMIT)
         .open()

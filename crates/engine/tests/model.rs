@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use alluvium::{Db, Durability, Plan, Update};
+use alluvium::{Db, Durability, LevelsPlan, Plan, Update};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
 use rand::{Rng, RngExt, SeedableRng};
 
 /// A plan with small sizes, so that a few thousand items go through all levels.
 fn small_plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 128;
     sharding.items_per_shard = 512;
     log.segment_bytes_max = 128 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn value(rng: &mut StdRng) -> Vec<u8> {
@@ -29,8 +29,8 @@ fn value(rng: &mut StdRng) -> Vec<u8> {
 
 /// The small plan with other levels.
 fn plan_of(levels: Vec<LevelSpec>) -> Plan {
-    let Plan::Levels { sharding, log, .. } = small_plan() else { unreachable!() };
-    Plan::Levels { sharding, log, levels }
+    let Plan::Levels(LevelsPlan { sharding, log, .. }) = small_plan() else { unreachable!() };
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn tiering(runs_max: u32, filter: Filter) -> LevelSpec {
@@ -43,7 +43,7 @@ fn leveling(ratio: f64, filter: Filter) -> LevelSpec {
 }
 
 fn of_hash(runs_max: u32) -> LevelSpec {
-    let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { levels, .. } = LevelsPlan::silt();
     LevelSpec { growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE }, ..levels[0] }
 }
 
@@ -215,7 +215,7 @@ fn agrees_with_a_map(plan: &Plan) {
 
 fn levels_of(plan: &Plan) -> usize {
     match plan {
-        Plan::Levels { levels, .. } => levels.len(),
+        Plan::Levels(LevelsPlan { levels, .. }) => levels.len(),
         Plan::Chained(_) => 0,
     }
 }

@@ -2,7 +2,7 @@
 //! bounded.
 
 use alluvium::{Db, Durability};
-use alluvium_model::{Growth, Plan, TIERS_GARBAGE_SHARE_MAX};
+use alluvium_model::{Growth, LevelsPlan, Plan, TIERS_GARBAGE_SHARE_MAX};
 
 const ITEMS: u64 = 24_000;
 const VALUE_BYTES: usize = 100;
@@ -11,7 +11,7 @@ const LOG_ITEMS: u64 = 500;
 
 /// The plan with small logs, and with `runs_max` runs at each level above the last.
 fn small(plan: Plan, runs_max: u32) -> Plan {
-    let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, mut levels }) = plan else { unreachable!() };
     log.segment_bytes_max = 64 << 10;
     sharding.items_per_shard = ITEMS;
     let last = levels.len() - 1;
@@ -20,7 +20,7 @@ fn small(plan: Plan, runs_max: u32) -> Plan {
             level.growth = Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
         }
     }
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn open(directory: &std::path::Path, plan: Plan) -> Db {

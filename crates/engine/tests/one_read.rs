@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::{Db, Environment, Keyspace, KeyspaceOptions, Plan, PrefixRule, Update};
+use alluvium::{Db, Environment, Keyspace, KeyspaceOptions, LevelsPlan, Plan, PrefixRule, Update};
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
@@ -20,7 +20,7 @@ type Model = BTreeMap<Vec<u8>, Option<u64>>;
 
 /// Levels of up to this many runs.
 fn plan(index: Index, runs_max: &[u32]) -> Plan {
-    let Plan::Levels { mut sharding, mut log, .. } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, .. } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 1 << 11;
     sharding.shards_max = 2;
     sharding.items_per_shard = 2000;
@@ -31,7 +31,7 @@ fn plan(index: Index, runs_max: &[u32]) -> Plan {
         filter: Filter::MultiLevelCuckoo { tag_bits: FINGERPRINT_BITS },
         index,
     };
-    Plan::Levels { sharding, log, levels: runs_max.iter().map(level).collect() }
+    Plan::Levels(LevelsPlan { sharding, log, levels: runs_max.iter().map(level).collect() })
 }
 
 struct Store {

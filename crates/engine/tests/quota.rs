@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Db, Durability, Environment, Error, Health, Plan};
+use alluvium::{Db, Durability, Environment, Error, Health, LevelsPlan, Plan};
 use alluvium_io::{Clock as _, FaultPlan, SimulatedClock, SimulatedStorage};
 
 fn plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 400;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn builder(storage: &SimulatedStorage, clock: &SimulatedClock) -> alluvium::Builder {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium::{Db, Environment, ManifestRepair, Plan, RepairOptions, repair_in};
+use alluvium::{Db, Environment, LevelsPlan, ManifestRepair, Plan, RepairOptions, repair_in};
 use alluvium_io::{OpenMode, SimulatedClock, SimulatedStorage, Storage as _};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use rand::rngs::StdRng;
@@ -26,17 +26,17 @@ fn leveling(ratio: f64) -> LevelSpec {
 }
 
 fn of_hash() -> LevelSpec {
-    let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { levels, .. } = LevelsPlan::silt();
     LevelSpec { growth: tiering(2).growth, ..levels[0] }
 }
 
 fn small(levels: Vec<LevelSpec>) -> Plan {
-    let Plan::Levels { mut sharding, mut log, .. } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, .. } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 64;
     sharding.items_per_shard = 300;
     sharding.shards_max = 4;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn environment(storage: SimulatedStorage) -> Environment {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use alluvium::{Db, Durability, Environment, Keyspace, KeyspaceOptions, Plan, PrefixRule};
+use alluvium::{Db, Durability, Environment, Keyspace, KeyspaceOptions, LevelsPlan, Plan, PrefixRule};
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -15,11 +15,13 @@ type Key = Vec<u8>;
 
 /// A named plan with small sizes, so that a few thousand items go through all levels.
 fn small(name: &str) -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::named(name).unwrap() else { unreachable!() };
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, levels }) = Plan::named(name).unwrap() else {
+        unreachable!()
+    };
     sharding.log_entries_per_shard = 128;
     sharding.items_per_shard = 512;
     log.segment_bytes_max = 128 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn scan_all(items: &Keyspace, count: usize) -> BTreeSet<Key> {

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use alluvium::{
-    Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, Order, Plan, PrefixFunction, PrefixRule,
+    Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, LevelsPlan, Order, Plan, PrefixFunction,
+    PrefixRule,
 };
 use alluvium_io::{OpenMode, SimulatedClock, SimulatedStorage, Storage as _};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
@@ -27,11 +28,11 @@ fn leveling(ratio: f64, filter: Filter) -> LevelSpec {
 
 /// A plan with small sizes, so that a few thousand items go through all levels.
 fn small(levels: Vec<LevelSpec>) -> Plan {
-    let Plan::Levels { mut sharding, mut log, .. } = Plan::semi_sorted() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, .. } = LevelsPlan::semi_sorted();
     sharding.log_entries_per_shard = 128;
     sharding.items_per_shard = 512;
     log.segment_bytes_max = 128 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 /// Half of the keys have one prefix, the rest few each.
@@ -208,13 +209,16 @@ fn one_prefix_makes_no_hot_container() {
     };
     let builder = Db::builder("one prefix").background(false).durability(Durability::Buffered);
     let db = builder.table_sizes(8 << 10, 64 << 10).environment(environment).open().unwrap();
-    let Plan::Levels { mut sharding, log, levels } = small(vec![tiering(2), tiering(3), tiering(3)]) else {
+    let Plan::Levels(LevelsPlan { mut sharding, log, levels }) =
+        small(vec![tiering(2), tiering(3), tiering(3)])
+    else {
         unreachable!()
     };
     (sharding.items_per_shard, sharding.shards_max) = (500, 8);
     let options = KeyspaceOptions::semi_sorted(PrefixRule::Length { bytes: 3 });
-    let items =
-        db.keyspace_with("items", &options.with_plan(Plan::Levels { sharding, log, levels })).unwrap();
+    let items = db
+        .keyspace_with("items", &options.with_plan(Plan::Levels(LevelsPlan { sharding, log, levels })))
+        .unwrap();
     const COUNT: u32 = 40_000;
     for number in 0..COUNT {
         items.insert(format!("one{number}"), [7; 60]).unwrap();

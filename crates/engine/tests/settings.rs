@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Builder, Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, Plan, PrefixRule};
+use alluvium::{
+    Builder, Db, Durability, Environment, Error, Keyspace, KeyspaceOptions, LevelsPlan, Plan, PrefixRule,
+};
 use alluvium_io::SimulatedStorage;
 use proptest::prelude::*;
 
@@ -147,7 +149,7 @@ proptest! {
         is_power: bool,
     ) {
         use alluvium_model::Growth;
-        let Plan::Levels { mut sharding, mut log, mut levels } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { mut sharding, mut log, mut levels } = LevelsPlan::silt();
         sharding.shards_max = if is_power { 1 << shards_bits } else { shards_max };
         sharding.items_per_shard = items_per_shard;
         sharding.log_entries_per_shard = log_entries;
@@ -156,7 +158,7 @@ proptest! {
         levels[0].growth = Growth::Tiering { runs_max, share };
         levels[1].growth = Growth::Leveling { ratio };
         let builder = Db::builder("settings").durability(Durability::Buffered);
-        let plan = Plan::Levels { sharding, log, levels };
+        let plan = Plan::Levels(LevelsPlan { sharding, log, levels });
         check(builder.expected_items(u64::MAX), &[KeyspaceOptions::default().with_plan(plan)]);
     }
 }

@@ -30,8 +30,8 @@ fn absent_reads(db: &Db) -> f64 {
 }
 
 fn has_unfiltered_level(plan: &Plan) -> bool {
-    let Plan::Levels { levels, .. } = plan else { return false };
-    levels.iter().any(|level| level.filter == Filter::None)
+    let Plan::Levels(plan) = plan else { return false };
+    plan.levels.iter().any(|level| level.filter == Filter::None)
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use alluvium::{Builder, Db, Durability, Error, Plan, RepairOptions, repair};
+use alluvium::{Builder, Db, Durability, Error, LevelsPlan, Plan, RepairOptions, repair};
 
 fn entry(number: u32) -> ([u8; 4], Vec<u8>) {
     (number.to_be_bytes(), format!("value {number} {}", "-".repeat(80)).into_bytes())
@@ -11,9 +11,9 @@ fn entry(number: u32) -> ([u8; 4], Vec<u8>) {
 
 /// A plan with small log segments, so that a few thousand items make several tables.
 fn plan() -> Plan {
-    let Plan::Levels { sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { sharding, mut log, levels } = LevelsPlan::silt();
     log.segment_bytes_max = 256 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 struct Directories {

@@ -8,7 +8,7 @@ use alluvium::{Db, Durability, Environment, HashKey, Keyspace, KeyspaceOptions};
 use alluvium_base::KeyHasher;
 use alluvium_io::SimulatedStorage;
 use alluvium_model::policy::Decision;
-use alluvium_model::{Growth, LevelSpec, Plan, RequestStream};
+use alluvium_model::{Growth, LevelSpec, LevelsPlan, Plan, RequestStream};
 use alluvium_papers::simulator::{LevelsSimulation, Merge, TableBytes};
 
 const ITEMS: u64 = 40_000;
@@ -31,7 +31,7 @@ struct Freeze {
 
 /// The plan with small logs, shards and numbers of runs.
 fn small(plan: Plan, runs_max: u32, items_per_shard: u64) -> Plan {
-    let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, mut levels }) = plan else { unreachable!() };
     log.segment_bytes_max = 64 << 10;
     sharding.items_per_shard = items_per_shard;
     for level in &mut levels {
@@ -40,11 +40,11 @@ fn small(plan: Plan, runs_max: u32, items_per_shard: u64) -> Plan {
             Growth::Leveling { ratio } => *ratio = f64::from(runs_max),
         }
     }
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn specs(plan: &Plan) -> &[LevelSpec] {
-    let Plan::Levels { levels, .. } = plan else { unreachable!() };
+    let Plan::Levels(LevelsPlan { levels, .. }) = plan else { unreachable!() };
     levels
 }
 

@@ -3,7 +3,7 @@
 use alluvium_model::models::Cost;
 use alluvium_model::plan_model::{ItemSize, PlanModel, Rules, Workload};
 use alluvium_model::{
-    Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sharding, TableLayout,
+    Filter, Growth, Index, KeyDistribution, LevelSpec, LevelsPlan, LogSpec, Plan, Sharding, TableLayout,
 };
 use alluvium_papers::models::{LevelDb, LsmTrie, Samt, Silt};
 
@@ -30,7 +30,7 @@ fn leveling(ratio: f64) -> LevelSpec {
 
 fn in_papers_world(entries: u32, levels: Vec<LevelSpec>, keys: &KeyDistribution) -> PlanModel {
     let (sharding, log) = one_log(entries);
-    let plan = Plan::Levels { sharding, log, levels };
+    let plan = Plan::Levels(LevelsPlan { sharding, log, levels });
     PlanModel { rules: Rules::papers(), ..PlanModel::new(plan, Workload::updates(keys.clone(), KILOBYTE)) }
 }
 
@@ -111,7 +111,7 @@ fn lsm_trie_is_tiering_all_the_way_down() {
     let upper = bucketed(8, false);
     let (sharding, log) = one_log(1 << 19);
     let levels = vec![upper, upper, upper, upper, bucketed(120, true)];
-    let plan = Plan::Levels { sharding, log, levels };
+    let plan = Plan::Levels(LevelsPlan { sharding, log, levels });
     let item = ItemSize { key_bytes: 16.0, value_bytes: 48.0, deviation_bytes: 0.0 };
     let keys = 1.6e11;
     let workload = Workload { start_keys: 1.5e11, ..Workload::load(keys, item).unwrap() };

@@ -6,7 +6,7 @@
 
 use alluvium_model::models::Component;
 use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
-use alluvium_model::{Growth, KeyDistribution, ModelError, Plan};
+use alluvium_model::{Growth, KeyDistribution, LevelsPlan, ModelError, Plan};
 use serde_json::{Map, Value};
 
 use super::config::StoreOptions;
@@ -173,7 +173,7 @@ impl Predictor {
     /// small share of the items above one run, the mean over all time is reached within a fifth of the phase.
     fn remembers_load(&self) -> bool {
         match &self.plan {
-            Plan::Levels { levels, .. } => {
+            Plan::Levels(LevelsPlan { levels, .. }) => {
                 levels.len() > 2
                     || levels[0].growth.items_max(1.0).is_infinite()
                     || matches!(levels[levels.len() - 1].growth, Growth::Tiering { .. })

@@ -263,7 +263,7 @@ fn refers_to(version: &Version, reference: &Reference, read_bytes: usize) -> Res
             }
         }
     }
-    for section in version.sections() {
+    for section in version.body.sections() {
         let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
         while scanner.advance()? {
             let item = scanner.current_encoded();

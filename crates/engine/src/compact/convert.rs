@@ -13,14 +13,14 @@ use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_model::TableLayout;
 
-use super::level_table::{Below, begin_ordered, level_spec, sorted_index, tag_bits};
+use super::level_table::{Below, begin_ordered, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
 use crate::core::{CarriedRows, KeyspaceShared, Shared};
 use crate::error::{Error, IoContext, Result};
 use crate::item::EncodedItem;
-use crate::level::{Run, RunSection, TableFile, Version, shard_range};
+use crate::level::{Run, TableFile, Version, shard_range};
 use crate::log::{LogStore, Segment};
 use crate::manifest::Edit;
 use crate::planted_race::PlantedRace;
@@ -116,7 +116,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
             Some((file, sections)) if store.len() > 0 => {
                 let repeats = repeats.get(&keyspace.id).copied().unwrap_or_default();
                 let sections = sections.remove(&keyspace.id).unwrap_or_default();
-                Some(run_of(file, &sections, keyspace.run_shard_bits(store), repeats))
+                Some(Run::of_sections(file, &sections, keyspace.run_shard_bits(store), repeats))
             }
             _ => None,
         };
@@ -126,7 +126,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         keyspace.update_all_versions(replaced);
         keyspace.convert_pinned(segment.id, replaced);
         if let Some(run) = run {
-            set_covered_by(&run, &keyspace.version.load().runs)?;
+            set_covered_by(&run, keyspace.version.load().body.runs())?;
         }
     }
     shared.finish_segment(&segment);
@@ -147,7 +147,7 @@ fn write_sections(
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
     let rows = rows_to_replace(shared, keyspace, version);
     let plan = keyspace.plan_state();
-    let level = level_spec(&plan.plan, 0);
+    let level = &plan.plan.levels[0];
     let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
     for (number, shard) in store.shards().iter().enumerate() {
@@ -190,7 +190,7 @@ fn write_sections(
                     writer.set_filter(filter);
                 }
                 None => {
-                    let below = Below::of_runs(level, &version.runs, store.shard_bits(), number)?;
+                    let below = Below::of_runs(level, version.body.runs(), store.shard_bits(), number)?;
                     begin_ordered(writer, level, spec, (items.len() as u64, bytes), below);
                 }
             }
@@ -230,8 +230,8 @@ fn write_section(
     let plan = keyspace.plan_state();
     let plan_number = plan.number;
     let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level: 0, plan_number };
-    let level = level_spec(&plan.plan, 0);
-    let below = Below::of_runs(level, &version.runs, 0, 0)?;
+    let level = &plan.plan.levels[0];
+    let below = Below::of_runs(level, version.body.runs(), 0, 0)?;
     begin_ordered(writer, level, spec, (entries.len() as u64, bytes), below);
     let mut references = ReferenceCounts::default();
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
@@ -285,16 +285,6 @@ fn set_covered_by(run: &Run, runs: &[Arc<Run>]) -> Result<()> {
     Ok(())
 }
 
-/// The run made of `own`, the sections of one keyspace in `file`.
-pub(crate) fn run_of(file: &Arc<TableFile>, own: &[Arc<Section>], shard_bits: u32, repeats: f64) -> Arc<Run> {
-    let mut sections = vec![None; 1 << shard_bits];
-    for section in own {
-        let shard = if shard_bits == 0 { 0 } else { section.range().low >> (128 - shard_bits) };
-        sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
-    }
-    Arc::new(Run { file: file.clone(), shard_bits, repeats, sections })
-}
-
 /// The version with the segment's log store replaced by its run.
 fn replace_store(
     version: &Version,
@@ -306,7 +296,7 @@ fn replace_store(
     next.log_stores.retain(|store| store.segment.id != segment.id);
     let had_it = next.log_stores.len() < version.log_stores.len();
     if let Some(run) = run.filter(|_| had_it) {
-        next.runs.insert(0, run);
+        next.body.push_run(run);
         next.blobs = version.blobs.with_counts(references);
     }
     next

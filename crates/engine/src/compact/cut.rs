@@ -1,9 +1,8 @@
 //! The division of a merge's output into tables.
 
 use alluvium_base::HashRange;
-use alluvium_model::{Growth, Plan};
+use alluvium_model::{Growth, LevelsPlan};
 
-use super::level_table::level_spec;
 use super::mass::{Mass, cell, ranges_of_bits};
 use crate::level::{Container, Level, PlacedTable};
 use crate::table_sizes::TableSizes;
@@ -27,14 +26,14 @@ pub(super) fn table_ranges(range: HashRange, tables: u64) -> impl Iterator<Item 
 /// containers, the new ones are so large that as many tables as a container takes are again what was merged now. Tables
 /// are then equally large in all levels.
 pub(super) fn pushed_ranges(
-    plan: &Plan,
+    plan: &LevelsPlan,
     number: usize,
     level: &Level,
     range: HashRange,
     mass: &Mass,
     sizes: &TableSizes,
 ) -> Vec<HashRange> {
-    let fan_out = match level_spec(plan, number).growth {
+    let fan_out = match plan.levels[number].growth {
         Growth::Tiering { runs_max, .. } => f64::from(runs_max),
         Growth::Leveling { .. } => 1.0,
     };
@@ -163,6 +162,10 @@ mod tests {
 
     use super::*;
 
+    fn plan() -> LevelsPlan {
+        alluvium_model::Plan::lsm_trie().try_into().unwrap()
+    }
+
     fn is_aligned(&HashRange { low, high }: &HashRange) -> bool {
         (high - low)
             .checked_add(1)
@@ -192,7 +195,7 @@ mod tests {
             prop_assert!(groups > 0 || all == [ranges]);
             let sizes = TableSizes::default();
             let mass = Mass::even(whole, bytes);
-            let pushed = pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), whole, &mass, &sizes);
+            let pushed = pushed_ranges(&plan(), 1, &Level::default(), whole, &mass, &sizes);
             tile(&pushed, whole);
             for range in pushed {
                 let table_bytes = span(range) as f64 / (span(whole) as f64).max(1.0) * bytes;
@@ -206,7 +209,7 @@ mod tests {
         let sizes = TableSizes::default();
         let pushed = |range: HashRange, bytes: f64| {
             let mass = Mass::even(range, bytes);
-            pushed_ranges(&Plan::lsm_trie(), 1, &Level::default(), range, &mass, &sizes)
+            pushed_ranges(&plan(), 1, &Level::default(), range, &mass, &sizes)
         };
         let ranges = pushed(HashRange::ALL, 64e6);
         assert_eq!(ranges.len(), 16);

@@ -5,10 +5,9 @@ use std::sync::Arc;
 use alluvium_base::SegmentId;
 use alluvium_model::policy::{Bounds, Choice, Decision, Holding, PlaceFigures, densest, most_due};
 
-use super::level_table::level_specs;
 use super::shapes::{Containers, Order, Units, obsolete_in};
 use crate::core::{DuePlace, KeyspaceShared, Shared, Standing};
-use crate::level::{Container, Level, MergeUnit, Place, PlacedTable, Version};
+use crate::level::{Container, Level, Levels, Place, PlacedTable, Version};
 
 /// The unit or container most in need of merging, and how far its keyspace exceeds its bound: above 1 it is due.
 #[derive(Debug)]
@@ -62,10 +61,10 @@ fn choices(
     segment_bytes: u64,
 ) -> Vec<Option<Choice>> {
     let holding = holding(shared, keyspace, version, segment_bytes);
-    let bounds = Bounds::new(level_specs(&version.plan.plan), &holding);
+    let bounds = Bounds::new(&version.body.plan().levels, &holding);
     let order = Order::of(keyspace);
-    let mut choices = vec![bounds.choose(0, &Units(&MergeUnit::all(&version.runs)))];
-    let below = version.numbered_levels();
+    let mut choices = vec![bounds.choose(0, &Units(&version.body.units()))];
+    let below = version.body.numbered_levels();
     choices.extend(below.map(|(number, level)| bounds.choose(number, &Containers { level, order })));
     choices
 }
@@ -73,18 +72,18 @@ fn choices(
 /// The place of this position in the level of this number.
 fn place_of(version: &Version, number: usize, place: usize) -> Place {
     match number {
-        0 => Place::Unit(MergeUnit::all(&version.runs)[place]),
-        _ => place_in(number, &version.level(number).containers()[place]),
+        0 => Place::Unit(version.body.units()[place]),
+        _ => place_in(number, &version.body.level(number).containers()[place]),
     }
 }
 
 /// What is merged next, with all that the choice depends on. For tests that replay it.
 pub(crate) fn decision(shared: &Shared, keyspace: &KeyspaceShared) -> Decision {
     let version = keyspace.version.load_full();
-    let specs = level_specs(&version.plan.plan);
+    let specs = &version.body.plan().levels;
     let order = Order::of(keyspace);
-    let mut levels = vec![PlaceFigures::of(&Units(&MergeUnit::all(&version.runs)), &specs[0])];
-    let below = version.numbered_levels();
+    let mut levels = vec![PlaceFigures::of(&Units(&version.body.units()), &specs[0])];
+    let below = version.body.numbered_levels();
     levels
         .extend(below.map(|(number, level)| PlaceFigures::of(&Containers { level, order }, &specs[number])));
     let position = |chosen: Place| {
@@ -101,10 +100,10 @@ pub(crate) fn decision(shared: &Shared, keyspace: &KeyspaceShared) -> Decision {
 pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
     shared.all_keyspaces().iter().find_map(|keyspace| {
         let version = keyspace.version.load();
-        let place = any_above_last(keyspace, &version).or_else(|| {
-            let last = version.last_level();
-            let pile =
-                version.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
+        let levels = &version.body;
+        let place = any_above_last(keyspace, levels).or_else(|| {
+            let last = levels.last_level();
+            let pile = levels.level(last).containers().iter().find(|container| container.tables.len() > 1)?;
             Some(Place::Container { level: last, range: pile.range })
         })?;
         Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
@@ -113,26 +112,26 @@ pub(crate) fn pick_any(shared: &Shared) -> Option<Due> {
 
 /// What to merge next so that finally all items of a keyspace are in its last level, or `None` if they are.
 pub(crate) fn pick_of(keyspace: &Arc<KeyspaceShared>) -> Option<Due> {
-    let place = any_above_last(keyspace, &keyspace.version.load())?;
+    let place = any_above_last(keyspace, &keyspace.version.load().body)?;
     Some(Due { keyspace: keyspace.clone(), place, pressure: 0.0, collects: false })
 }
 
 /// The runs of a keyspace, if some of their items come from log segments before this one.
 pub(crate) fn pick_runs_before(keyspace: &Arc<KeyspaceShared>, segment: SegmentId) -> Option<Due> {
     let version = keyspace.version.load();
-    let sections = || version.runs.iter().flat_map(|run| run.sections.iter().flatten());
+    let sections = || version.body.run_sections();
     if !sections().any(|section| section.section.segments().newest < segment) {
         return None;
     }
-    let fullest = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items)?;
+    let fullest = version.body.units().into_iter().max_by_key(|unit| unit.items)?;
     Some(Due { keyspace: keyspace.clone(), place: Place::Unit(fullest), pressure: 0.0, collects: false })
 }
 
-fn any_above_last(keyspace: &KeyspaceShared, version: &Version) -> Option<Place> {
-    if let Some(fullest) = MergeUnit::all(&version.runs).into_iter().max_by_key(|unit| unit.items) {
+fn any_above_last(keyspace: &KeyspaceShared, levels: &Levels) -> Option<Place> {
+    if let Some(fullest) = levels.units().into_iter().max_by_key(|unit| unit.items) {
         return Some(Place::Unit(fullest));
     }
-    let above_last = version.numbered_levels().filter(|&(number, _)| number < version.last_level());
+    let above_last = levels.numbered_levels().filter(|&(number, _)| number < levels.last_level());
     above_last.into_iter().find_map(|(number, level)| next_of(number, level, Order::of(keyspace)))
 }
 
@@ -161,12 +160,13 @@ pub(crate) fn pressure_of(shared: &Shared, keyspace: &KeyspaceShared) -> f64 {
 
 /// What the keyspace holds, as far as the bounds of its levels follow from it.
 fn holding(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segment_bytes: u64) -> Holding {
-    let mut obsolete = vec![version.garbage_estimate()];
-    obsolete
-        .extend(version.levels.iter().map(|level| level.containers().iter().map(obsolete_in).sum::<f64>()));
+    let levels = &version.body;
+    let in_level = |level: &Level| level.containers().iter().map(obsolete_in).sum::<f64>();
+    let mut obsolete = vec![levels.garbage_estimate()];
+    obsolete.extend(levels.levels().iter().map(in_level));
     Holding {
-        young_items: version.run_items() as f64,
-        items_below: version.level_items() as f64,
+        young_items: levels.run_items() as f64,
+        items_below: levels.level_items() as f64,
         obsolete,
         freeze_items: freeze_items(version, segment_bytes) as f64,
         units: f64::from(1 << keyspace.run_shard_bits(version.active())),
@@ -179,7 +179,7 @@ fn holding(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segmen
 /// times too many.
 fn freeze_items(version: &Version, segment_bytes: u64) -> u64 {
     let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
-    let sections = version.sections().map(|section| (section.item_count(), section.used_bytes()));
+    let sections = version.body.sections().map(|section| (section.item_count(), section.used_bytes()));
     let (items, bytes) = sections.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);
     by_index.min((segment_bytes / item_bytes).max(1))

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
-use alluvium_model::{Growth, Plan};
+use alluvium_model::{Growth, LevelsPlan};
 
-use super::level_table::level_spec;
-use crate::level::Version;
+use crate::level::Levels;
 use crate::table::{Section, SectionRange, SegmentSpan};
 
 /// The sources and the destination of a merge, for any part of the hash space.
@@ -40,13 +39,13 @@ pub(super) struct Inputs {
 
 impl Flow {
     /// Moves items into a level: above its content if it tiers.
-    pub fn into_level(plan: &Plan, to: usize) -> Self {
-        let pushes = matches!(level_spec(plan, to).growth, Growth::Tiering { .. });
+    pub fn into_level(plan: &LevelsPlan, to: usize) -> Self {
+        let pushes = matches!(plan.levels[to].growth, Growth::Tiering { .. });
         Self { to, pushes, ..Self::default() }
     }
 
     /// Moves items of a bulk ingest into a level.
-    pub fn of_ingest(plan: &Plan, to: usize) -> Self {
+    pub fn of_ingest(plan: &LevelsPlan, to: usize) -> Self {
         Self { changes_items: true, ..Self::into_level(plan, to) }
     }
 
@@ -70,10 +69,9 @@ impl Flow {
 
     /// Whether the merge counts how many items of new tables are above older ones. It does in levels that tier, if
     /// older items may be below a table.
-    pub fn counts_old_values(&self, plan: &Plan) -> bool {
-        let Plan::Levels { levels, .. } = plan else { return false };
-        let tiers = matches!(level_spec(plan, self.to).growth, Growth::Tiering { .. });
-        tiers && self.hidden_from() < levels.len()
+    pub fn counts_old_values(&self, plan: &LevelsPlan) -> bool {
+        let tiers = matches!(plan.levels[self.to].growth, Growth::Tiering { .. });
+        tiers && self.hidden_from() < plan.levels.len()
     }
 
     /// The youngest level in which a new table may hide items.
@@ -81,18 +79,18 @@ impl Flow {
         if self.pushes { self.to } else { self.to + 1 }
     }
 
-    /// The input of the merge in `range` of the version.
-    pub fn inputs(&self, version: &Version, range: HashRange) -> Inputs {
+    /// The input of the merge in `range` of these levels.
+    pub fn inputs(&self, levels: &Levels, range: HashRange) -> Inputs {
         let within = |section: &Arc<Section>| SectionRange::of(section, range);
         let runs = self.runs.iter().map(|sections| sections.iter().filter_map(within).collect::<Vec<_>>());
         let mut streams: Vec<_> = runs.filter(|ranges| !ranges.is_empty()).collect();
         let of_runs = streams.len();
-        streams.extend(self.from.iter().flat_map(|&from| version.level(from).streams_within(range)));
+        streams.extend(self.from.iter().flat_map(|&from| levels.level(from).streams_within(range)));
         if !self.pushes {
-            streams.extend(version.level(self.to).streams_within(range));
+            streams.extend(levels.level(self.to).streams_within(range));
         }
-        let lies_over = self.pushes && !version.level(self.to).within(range).is_empty();
-        let hides = lies_over || version.lies_below(self.to, range);
+        let lies_over = self.pushes && !levels.level(self.to).within(range).is_empty();
+        let hides = lies_over || levels.has_tables_below(self.to, range);
         Inputs { of_runs, streams, hides }
     }
 }

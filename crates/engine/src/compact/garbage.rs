@@ -17,7 +17,7 @@ use super::merge::merge;
 use super::merge_part::write_parts;
 use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{Container, MergeUnit, Place, PlacedTable, Version};
+use crate::level::{Container, Levels, MergeUnit, Place, PlacedTable};
 use crate::merge::YoungItems;
 
 /// Share of garbage from which on a unit or container is rewritten.
@@ -42,15 +42,15 @@ struct Weight {
 
 impl Weight {
     /// The content of the levels below the one of this number in `range`. Tombstones count as items that are kept.
-    fn below(version: &Version, number: usize, range: HashRange, now_ms: u64) -> Self {
+    fn below(levels: &Levels, number: usize, range: HashRange, now_ms: u64) -> Self {
         let mut weight = Self::default();
-        for level in &version.levels[number..] {
+        for level in &levels.levels()[number..] {
             for container in level.within(range) {
                 let Some(range) = container.range.clip(range) else { continue };
                 container.tables.iter().for_each(|table| weight.add_table(table, range, now_ms));
             }
         }
-        if number + 1 < version.last_level() {
+        if number + 1 < levels.last_level() {
             // A merge into the next level keeps expired items further below.
             weight.garbage = 0.0;
         }
@@ -65,10 +65,10 @@ impl Weight {
         self.bytes += table.bytes_within(range);
     }
 
-    fn of_unit(version: &Version, unit: &MergeUnit, now_ms: u64) -> Self {
-        let mut weight = Self::below(version, 0, unit.range(), now_ms);
+    fn of_unit(levels: &Levels, unit: &MergeUnit, now_ms: u64) -> Self {
+        let mut weight = Self::below(levels, 0, unit.range(), now_ms);
         let (mut tombstones, old_live) = (0.0, weight.items - weight.garbage);
-        for (_, _, section) in unit.sections(&version.runs) {
+        for (_, _, section) in levels.unit_sections(unit.bits, unit.index) {
             let section = &section.section;
             tombstones += section.tombstone_count() as f64;
             weight.items += section.item_count() as f64;
@@ -79,14 +79,9 @@ impl Weight {
         weight
     }
 
-    fn of_container(
-        version: &Version,
-        number: usize,
-        container: &Container<PlacedTable>,
-        now_ms: u64,
-    ) -> Self {
+    fn of_container(levels: &Levels, number: usize, container: &Container<PlacedTable>, now_ms: u64) -> Self {
         let &Container { range, ref tables } = container;
-        let mut weight = Self::below(version, number, range, now_ms);
+        let mut weight = Self::below(levels, number, range, now_ms);
         let old_live = weight.items - weight.garbage;
         let mut tombstones = 0.0;
         for table in tables {
@@ -95,7 +90,7 @@ impl Weight {
             tombstones += table.section.tombstone_count() as f64 * share;
         }
         // In the last level they hide items of the same container.
-        let is_last = number == version.last_level();
+        let is_last = number == levels.last_level();
         weight.add_tombstones(tombstones, if is_last { weight.items - tombstones } else { old_live });
         weight
     }
@@ -122,13 +117,13 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
     let mut best: Option<GarbagePlace> = None;
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load();
-        let units = MergeUnit::all(&version.runs);
-        let units = units.iter().map(|unit| (Weight::of_unit(&version, unit, now_ms), Place::Unit(*unit)));
-        let containers = version.numbered_levels().flat_map(|(level, tables)| {
-            let version = &version;
+        let levels = &version.body;
+        let units = levels.units();
+        let units = units.iter().map(|unit| (Weight::of_unit(levels, unit, now_ms), Place::Unit(*unit)));
+        let containers = levels.numbered_levels().flat_map(|(level, tables)| {
             tables.containers().iter().map(move |container| {
                 let place = Place::Container { level, range: container.range };
-                (Weight::of_container(version, level, container, now_ms), place)
+                (Weight::of_container(levels, level, container, now_ms), place)
             })
         });
         for (weight, place) in units.chain(containers) {
@@ -148,7 +143,7 @@ pub(crate) fn pick_garbage(shared: &Shared) -> Option<GarbagePlace> {
 pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
     let Some(GarbagePlace { keyspace, place, .. }) = pick_garbage(shared) else { return Ok(false) };
     match place {
-        Place::Container { level, range } if level == keyspace.version.load().last_level() => {
+        Place::Container { level, range } if level == keyspace.version.load().body.last_level() => {
             rewrite(shared, &keyspace, level, [range].into_iter())?;
         }
         place => merge(shared, &Due { keyspace, place, pressure: 0.0, collects: false })?,
@@ -160,11 +155,11 @@ pub(crate) fn give_back_garbage(shared: &Shared) -> Result<bool> {
 pub(crate) fn drop_expired(shared: &Shared) -> Result<()> {
     for keyspace in shared.all_keyspaces() {
         let version = keyspace.version.load_full();
-        let (now_ms, last) = (shared.now_ms(), version.last_level());
+        let (now_ms, last) = (shared.now_ms(), version.body.last_level());
         let expiring = |container: &&Container<PlacedTable>| {
             container.tables.iter().any(|table| table.section.any_expired(now_ms))
         };
-        let containers = version.level(last).containers().iter().filter(expiring);
+        let containers = version.body.level(last).containers().iter().filter(expiring);
         let ranges: Vec<_> = containers.map(|container| container.range).collect();
         drop(version);
         rewrite(shared, &keyspace, last, ranges.into_iter())?;
@@ -181,7 +176,7 @@ pub(super) fn rewrite(
 ) -> Result<()> {
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
     // Since the ranges were chosen, the keyspace may have been cleared or dropped, or its plan changed.
-    let is_there = |&range: &HashRange| keyspace.version.load().lies_in(level, range);
+    let is_there = |&range: &HashRange| keyspace.version.load().body.has_tables_in(level, range);
     let ranges = ranges.filter(is_there);
     let counts = write_parts(shared, keyspace, &Flow::within_level(level), &YoungItems::default(), ranges)?;
     shared.blobs.unhide(&counts.placed);

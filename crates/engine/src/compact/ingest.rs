@@ -50,7 +50,7 @@ pub(crate) fn ingest(
     let sort_bytes_max = budget.merge_bytes.min(shared.settings.ingest_sort_bytes_max);
     let is_alone = budget.limit.is_some() || !shared.settings.background;
     let version = keyspace.version.load_full();
-    let flow = Flow::of_ingest(&version.plan.plan, version.last_level());
+    let flow = Flow::of_ingest(version.body.plan(), version.body.last_level());
     drop(version);
     let ingestion = Ingestion { shared, keyspace, flow, segments, sort_bytes_max, is_alone, barrier };
     ingestion.run(spill).map_err(|error| shared.note_failure(error))
@@ -285,12 +285,12 @@ impl Ingestion<'_> {
     /// The ranges of new tables in a semi-sorted keyspace.
     fn marked_ranges(&self, young: &YoungItems, range: HashRange) -> Vec<HashRange> {
         let version = self.keyspace.version.load();
-        let inputs = self.flow.inputs(&version, range);
+        let inputs = self.flow.inputs(&version.body, range);
         let mass = Mass::marked(young.marks()).and(Mass::of_sections(inputs.streams.iter().flatten()));
         if self.flow.pushes {
             return mass.split(range, 2.0 * TABLE_BYTES_MAX as f64);
         }
-        let level = version.level(self.flow.to);
+        let level = version.body.level(self.flow.to);
         merged_ranges(level, range, &mass, &self.shared.settings.table_sizes)
     }
 
@@ -299,7 +299,7 @@ impl Ingestion<'_> {
         if self.flow.pushes {
             return 0;
         }
-        version.level(self.flow.to).bytes_within(range) as u64
+        version.body.level(self.flow.to).bytes_within(range) as u64
     }
 
     /// Divides the items of a part again, by further bits of their hashes.

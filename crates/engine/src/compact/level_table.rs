@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alluvium_base::HashRange;
-use alluvium_model::{Filter, Index, LevelSpec, Plan, TableLayout};
+use alluvium_model::{Filter, Index, LevelSpec, TableLayout};
 
 use crate::error::Result;
 use crate::level::{Level, Run};
@@ -29,19 +29,6 @@ const TABLES_IN_MEMORY_MAX: usize = 4;
 /// In a level whose filters are on flash, one in this many tables of a container has its filter in memory: the
 /// youngest, whose filters are taken over together.
 const SHARE_IN_MEMORY: usize = 8;
-
-/// The level of this number. The engine numbers levels as the plan does.
-pub(crate) fn level_spec(plan: &Plan, number: usize) -> &LevelSpec {
-    &level_specs(plan)[number]
-}
-
-/// The levels, the youngest first. The engine executes only plans of levels.
-pub(super) fn level_specs(plan: &Plan) -> &[LevelSpec] {
-    match plan {
-        Plan::Levels { levels, .. } => levels,
-        Plan::Chained(_) => unreachable!("the engine refuses chained plans"),
-    }
-}
 
 /// Bits of a tag in the cuckoo filter of a single table of the level, or `None` if its tables have no such filter.
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {

@@ -51,18 +51,20 @@ pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
 fn merge_unit(shared: &Shared, keyspace: &KeyspaceShared, unit: &MergeUnit, collects: bool) -> Result<()> {
     let version = keyspace.version.load_full();
     // Since it was picked, the unit may have been merged or the keyspace cleared.
-    let Some(unit) = MergeUnit::all(&version.runs)
+    let Some(unit) = version
+        .body
+        .units()
         .into_iter()
         .find(|present| present.bits == unit.bits && present.index == unit.index)
     else {
         return Ok(());
     };
-    let merged: Vec<Merged> = unit
-        .sections(&version.runs)
-        .into_iter()
+    let merged: Vec<Merged> = version
+        .body
+        .unit_sections(unit.bits, unit.index)
         .map(|(run, shard, section)| (run.clone(), shard, section.clone()))
         .collect();
-    let mut flow = Flow::into_level(&version.plan.plan, 1);
+    let mut flow = Flow::into_level(version.body.plan(), 1);
     if collects {
         flow = flow.collecting();
     }
@@ -113,16 +115,16 @@ fn merge_container(
 ) -> Result<()> {
     let version = keyspace.version.load_full();
     // Since it was picked, it may have been merged, or the keyspace cleared or its plan changed.
-    if !version.lies_in(level, range) {
+    if !version.body.has_tables_in(level, range) {
         return Ok(());
     }
-    let of_level = version.level(level);
-    let (flow, ranges) = if level == version.last_level() {
+    let of_level = version.body.level(level);
+    let (flow, ranges) = if level == version.body.last_level() {
         let is_semi_sorted = keyspace.hasher.is_semi_sorted();
         let sizes = &shared.settings.table_sizes;
         (Flow::within_level(level), ranges_within(of_level, range, is_semi_sorted, sizes))
     } else {
-        let mut flow = Flow { from: vec![level], ..Flow::into_level(&version.plan.plan, level + 1) };
+        let mut flow = Flow { from: vec![level], ..Flow::into_level(version.body.plan(), level + 1) };
         if collects {
             flow = flow.collecting();
         }
@@ -146,16 +148,16 @@ fn ranges_of(
     bytes: f64,
 ) -> Vec<HashRange> {
     let sizes = &shared.settings.table_sizes;
-    let to = version.level(flow.to);
+    let to = version.body.level(flow.to);
     let mass = if keyspace.hasher.is_semi_sorted() {
-        Mass::of_sections(flow.inputs(version, range).streams.iter().flatten())
+        Mass::of_sections(flow.inputs(&version.body, range).streams.iter().flatten())
     } else if flow.pushes {
         Mass::even(range, bytes)
     } else {
         Mass::even(range, bytes + to.bytes_within(range))
     };
     if flow.pushes {
-        return pushed_ranges(&version.plan.plan, flow.to, to, range, &mass, sizes);
+        return pushed_ranges(version.body.plan(), flow.to, to, range, &mass, sizes);
     }
     merged_ranges(to, range, &mass, sizes)
 }
@@ -236,12 +238,7 @@ fn drop_sections(
     shared.blobs.count_gains(references);
     keyspace.update_version(|version| {
         let mut next = version.clone();
-        for run in &mut next.runs {
-            if let Some(shards) = by_file.get(&run.file.id) {
-                *run = Arc::new(run.without(shards));
-            }
-        }
-        next.runs.retain(|run| !run.is_empty());
+        next.body.drop_shards(&by_file);
         next.blobs = version.blobs.with_counts(references);
         next
     });

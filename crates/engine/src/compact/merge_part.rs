@@ -6,7 +6,7 @@ use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::thread::ScopedJoinHandle;
 
 use super::flow::{Flow, Inputs};
-use super::level_table::{Below, begin_ordered, level_spec};
+use super::level_table::{Below, begin_ordered};
 use super::repeats::Samples;
 use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
@@ -95,13 +95,13 @@ pub(super) fn write_in_pieces(
     feed: impl FnOnce(&mut AddItems<'_>) -> Result<()>,
 ) -> Result<ReferenceCounts> {
     let version = keyspace.version.load_full();
-    let inputs = flow.inputs(&version, range);
+    let inputs = flow.inputs(&version.body, range);
     let part = Part::of(&inputs, range, (items, items, bytes), segments);
     let Some(mut writing) = part.begin(shared, keyspace, flow)? else {
         return Ok(ReferenceCounts::default());
     };
     feed(&mut |young, range| {
-        let inputs = OpenInputs::scan(shared, &flow.inputs(&version, range))?;
+        let inputs = OpenInputs::scan(shared, &flow.inputs(&version.body, range))?;
         writing.add(shared, young.range(range), inputs)
     })?;
     drop(version);
@@ -182,7 +182,7 @@ impl Part {
         young: &YoungItems,
         range: HashRange,
     ) -> Result<(Self, OpenInputs<'s>)> {
-        let inputs = flow.inputs(&keyspace.version.load(), range);
+        let inputs = flow.inputs(&keyspace.version.load().body, range);
         let sizes = (young.range(range).len() as u64, young.len() as u64, young.encoded_bytes());
         let part = Self::of(&inputs, range, sizes, young.segments);
         Ok((part, OpenInputs::scan(shared, &inputs)?))
@@ -233,9 +233,9 @@ impl Part {
         let range = self.range;
         let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level, plan_number };
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
-        let level = level_spec(&plan.plan, flow.to);
+        let level = &plan.plan.levels[flow.to];
         let below = match flow.pushes {
-            true => Below::of(level, keyspace.version.load().level(flow.to), range)?,
+            true => Below::of(level, keyspace.version.load().body.level(flow.to), range)?,
             false => Below::default(),
         };
         begin_ordered(&mut writer, level, spec, size, below);
@@ -353,9 +353,9 @@ impl WrittenPart<'_> {
             let epoch = version.epoch + u64::from(flow.changes_items);
             let mut next = Version { blobs, epoch, ..version.clone() };
             for &from in &flow.from {
-                next.replace_level(from, range, |level| level.with_replaced(range, None));
+                next.body.replace_level(from, range, |level| level.with_replaced(range, None));
             }
-            next.replace_level(flow.to, range, |level| match &placed {
+            next.body.replace_level(flow.to, range, |level| match &placed {
                 Some(table) if flow.pushes => level.with_pushed(range, table),
                 Some(table) => level.with_replaced(range, Some(table.clone())),
                 None => level.clone(),
@@ -364,7 +364,7 @@ impl WrittenPart<'_> {
         });
         shared.blobs.count_losses(references);
         if let Some(table) = &placed {
-            keyspace.version.load().level(flow.to).set_covered_by(table);
+            keyspace.version.load().body.level(flow.to).set_covered_by(table);
         }
         Ok(())
     }

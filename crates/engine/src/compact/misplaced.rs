@@ -12,11 +12,10 @@ use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use super::cut::ranges_within;
 use super::due::Due;
 use super::garbage::rewrite;
-use super::level_table::level_spec;
 use super::merge::merge;
 use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
-use crate::level::{Container, Level, MergeUnit, Place, PlacedTable, RunSection, Version};
+use crate::level::{Container, Level, Levels, MergeUnit, Place, PlacedTable, RunSection, Version};
 use crate::manifest::Edit;
 use crate::table::{IndexKind, Layout, Section};
 
@@ -65,11 +64,11 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
 /// The containers of the level that have to be rewritten: a table does not match the level, or several tables are above
 /// each other although the level is one run.
 fn containers<'v>(
-    version: &'v Version,
+    levels: &'v Levels,
     number: usize,
     level: &'v Level,
 ) -> impl Iterator<Item = &'v Container<PlacedTable>> {
-    let (spec, plan_number) = (*level_spec(&version.plan.plan, number), version.plan.number);
+    let (spec, plan_number) = (levels.plan().levels[number], levels.plan_state().number);
     let is_one_run = matches!(spec.growth, Growth::Leveling { .. });
     level.containers().iter().filter(move |container| {
         is_one_run && container.tables.len() > 1
@@ -78,23 +77,22 @@ fn containers<'v>(
 }
 
 /// Sections of the youngest level that do not match it.
-fn run_sections(version: &Version) -> impl Iterator<Item = &Arc<RunSection>> {
-    let (spec, plan_number) = (*level_spec(&version.plan.plan, 0), version.plan.number);
-    let sections = version.runs.iter().flat_map(|run| run.sections.iter().flatten());
-    sections.filter(move |section| is_misfit(&section.section, &spec, plan_number))
+fn run_sections(levels: &Levels) -> impl Iterator<Item = &Arc<RunSection>> {
+    let (spec, plan_number) = (levels.plan().levels[0], levels.plan_state().number);
+    levels.run_sections().filter(move |section| is_misfit(&section.section, &spec, plan_number))
 }
 
 /// What to rewrite next, young levels first, so that what is merged down with them is not written twice.
-fn next_of(version: &Version) -> Option<Place> {
-    let run_section = run_sections(version).next();
+fn next_of(levels: &Levels) -> Option<Place> {
+    let run_section = run_sections(levels).next();
     let unit = run_section.and_then(|section| {
         let low = section.section.range().low;
         let holds_it = |unit: &MergeUnit| unit.range().contains(low);
-        MergeUnit::all(&version.runs).into_iter().find(holds_it)
+        levels.units().into_iter().find(holds_it)
     });
     unit.map(Place::Unit).or_else(|| {
-        version.numbered_levels().find_map(|(number, level)| {
-            let &Container { range, .. } = containers(version, number, level).next()?;
+        levels.numbered_levels().find_map(|(number, level)| {
+            let &Container { range, .. } = containers(levels, number, level).next()?;
             Some(Place::Container { level: number, range })
         })
     })
@@ -102,45 +100,45 @@ fn next_of(version: &Version) -> Option<Place> {
 
 /// What remains to be rewritten in each level, the youngest first, if the plan of the version changed; otherwise empty.
 /// A table above several containers counts only with its parts in those that have to be rewritten.
-pub(crate) fn left_to_move(version: &Version) -> Vec<Left> {
-    if !version.plan.is_moving() {
+pub(crate) fn left_to_move(levels: &Levels) -> Vec<Left> {
+    if !levels.plan_state().is_moving() {
         return Vec::new();
     }
     let mut young = Left::default();
-    for section in run_sections(version) {
+    for section in run_sections(levels) {
         young.tables += 1;
         young.bytes += section.section.pages_bytes();
     }
     let of_level = |(number, level)| {
         let mut left = Left::default();
         let mut files = std::collections::BTreeSet::new();
-        for container in containers(version, number, level) {
+        for container in containers(levels, number, level) {
             left.bytes += container.bytes() as u64;
             files.extend(container.tables.iter().map(|table| table.file.id));
         }
         left.tables = files.len();
         left
     };
-    std::iter::once(young).chain(version.numbered_levels().map(of_level)).collect()
+    std::iter::once(young).chain(levels.numbered_levels().map(of_level)).collect()
 }
 
 /// Whether some keyspace's data do not follow its plan yet.
 pub(crate) fn is_moving(shared: &Shared) -> bool {
-    shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().plan.is_moving())
+    shared.all_keyspaces().iter().any(|keyspace| keyspace.version.load().body.plan_state().is_moving())
 }
 
 /// Rewrites one unit or container that does not match its keyspace's plan, or records that there is none left. Returns
 /// whether there was anything to do.
 pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
-    let moving = |keyspace: &Arc<KeyspaceShared>| keyspace.version.load().plan.is_moving();
+    let moving = |keyspace: &Arc<KeyspaceShared>| keyspace.version.load().body.plan_state().is_moving();
     let Some(keyspace) = shared.all_keyspaces().into_iter().find(moving) else { return Ok(false) };
     shared.open_tables_of(&keyspace)?;
     let version = keyspace.version.load_full();
-    match next_of(&version) {
+    match next_of(&version.body) {
         None => note_arrival(shared, &keyspace)?,
         Some(Place::Container { level, range }) => {
             let (is_semi_sorted, sizes) = (keyspace.hasher.is_semi_sorted(), &shared.settings.table_sizes);
-            let ranges = ranges_within(version.level(level), range, is_semi_sorted, sizes);
+            let ranges = ranges_within(version.body.level(level), range, is_semi_sorted, sizes);
             // If held longer, the version would keep the tables that are replaced.
             drop(version);
             rewrite(shared, &keyspace, level, ranges.into_iter())?;
@@ -158,11 +156,17 @@ fn note_arrival(shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
     let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
     let _no_merge = shared.merge_lock.lock().expect("no panic while held");
     let version = keyspace.version.load_full();
-    if keyspace.check_present().is_err() || !version.plan.is_moving() || next_of(&version).is_some() {
+    if keyspace.check_present().is_err()
+        || !version.body.plan_state().is_moving()
+        || next_of(&version.body).is_some()
+    {
         return Ok(());
     }
-    let arrived = version.plan.arrived();
-    shared.append_edits(&[Edit::set_plan(keyspace.id, &arrived)])?;
-    keyspace.update_version(|version| version.with_plan(arrived.clone()));
+    let arrived = version.body.plan_state().arrived();
+    shared.append_edits(&[Edit::SetPlan { keyspace: keyspace.id, plan: arrived.clone() }])?;
+    keyspace.update_version(|version| Version {
+        body: version.body.with_plan(arrived.clone()),
+        ..version.clone()
+    });
     Ok(())
 }

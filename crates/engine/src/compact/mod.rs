@@ -22,12 +22,12 @@ mod spilled;
 mod threads;
 mod unplaced_table;
 
-pub(crate) use convert::{convert, convert_oldest, run_of};
+pub(crate) use convert::{convert, convert_oldest};
 pub(crate) use due::{decision, pick, pick_any, pick_of, pick_runs_before, pressure, pressure_of};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};
 pub(crate) use ingest::{ingest, write_spilled};
 pub(crate) use jobs::JOBS;
-pub(crate) use level_table::{Below, begin_ordered, level_spec, tag_bits};
+pub(crate) use level_table::{Below, begin_ordered, tag_bits};
 pub(crate) use merge::merge;
 pub(crate) use misplaced::{Left, follow_plan, is_moving, left_to_move};
 pub(crate) use prefix_cut::cut_prefix;

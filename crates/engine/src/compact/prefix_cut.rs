@@ -28,10 +28,10 @@ fn cut_hash(shared: &Shared, keyspace: &KeyspaceShared, hash: u64, prefix: &[u8]
     let range = HashRange::of_high_half(hash);
     let last = {
         let version = keyspace.version.load();
-        if version.levels.iter().all(|level| level.within(range).is_empty()) {
+        if !version.body.has_tables_below(0, range) {
             return Ok(());
         }
-        version.last_level()
+        version.body.last_level()
     };
     let flow = Flow::without_prefix(last, prefix);
     let counts = write_parts(shared, keyspace, &flow, &YoungItems::default(), [range].into_iter())?;

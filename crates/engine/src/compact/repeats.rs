@@ -6,12 +6,10 @@
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::AtomicU64;
-use alluvium_model::{GARBAGE_SHARE_MAX, Growth, Plan};
+use alluvium_model::{GARBAGE_SHARE_MAX, Growth, LevelsPlan};
 
-use super::level_table::level_spec;
 use crate::core::{KeyspaceShared, Shared, find_by, find_in_tables};
 use crate::error::{Error, Result};
-use crate::level::Lookup;
 use crate::log::LogStore;
 
 /// Number of items of a log or a table that are looked up: the standard error of its share is at most 0.09, and 0.03
@@ -27,7 +25,7 @@ const SAMPLES_MAX: usize = 32;
 /// report the error.
 pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &LogStore) -> Result<f64> {
     let version = keyspace.version.load_full();
-    if !bounds_garbage(&version.plan.plan) || store.len() == 0 {
+    if !bounds_garbage(version.body.plan()) || store.len() == 0 {
         return Ok(0.0);
     }
     let step = store.len().div_ceil(SAMPLES_MAX);
@@ -44,8 +42,8 @@ pub(super) fn repeats_of(shared: &Shared, keyspace: &KeyspaceShared, store: &Log
 }
 
 /// Whether the obsolete versions hidden by runs are counted.
-fn bounds_garbage(plan: &Plan) -> bool {
-    match level_spec(plan, 0).growth {
+fn bounds_garbage(plan: &LevelsPlan) -> bool {
+    match plan.levels[0].growth {
         Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
         Growth::Leveling { .. } => false,
     }
@@ -111,7 +109,7 @@ impl Samples {
         let reads: &AtomicU64 = &shared.counters.lookup_page_reads;
         let mut count = Count::default();
         for (hash, key) in &self.taken {
-            let lookup = Lookup::from_level(&version, level, *hash);
+            let lookup = version.body.lookup_from_level(level, *hash);
             count.add(find_by(lookup, reads, key, |found, _| found.is_some()))?;
         }
         Ok(count.share())

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use alluvium_model::LevelsPlan;
 use alluvium_model::ModelError;
 use alluvium_model::planner::{Candidate, Demand, Space, plan_executable};
 
@@ -35,13 +36,13 @@ impl Measured {
     /// The mean is taken over the items of all tables, obsolete versions and tombstones included.
     fn of(version: &Version) -> Self {
         let mut sums = (0, 0, 0);
-        for section in version.sections() {
+        for section in version.body.sections() {
             sums.0 += section.item_count();
             sums.1 += section.key_bytes();
             sums.2 += section.value_bytes();
         }
         let mean = |bytes: u64| bytes as f64 / (sums.0 as f64).max(1.0);
-        let items = version.level_items() + version.young_items();
+        let items = version.items();
         Self { items, key_bytes: mean(sums.1).max(1.0), value_bytes: mean(sums.2) }
     }
 }
@@ -82,9 +83,9 @@ pub(crate) fn is_outgrown(shared: &Shared) -> bool {
 fn outgrown(shared: &Shared) -> Option<Arc<KeyspaceShared>> {
     let is_outgrown = |keyspace: &Arc<KeyspaceShared>| {
         let version = keyspace.version.load();
-        let state = &version.plan;
+        let state = version.body.plan_state();
         state.source == PlanSource::Auto && !state.is_moving() && {
-            let items = version.level_items() + version.young_items();
+            let items = version.items();
             items >= ITEMS_MIN && items as f64 > state.items_planned as f64 * OUTGROWN
         }
     };
@@ -116,7 +117,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
             decision.operation_us = (present.figures.score_us(&demand), best.figures.score_us(&demand));
             decision.memory_bytes_per_item = (present.figures.bytes_per_item, best.figures.bytes_per_item);
             decision.best = Some(best.plan.to_string());
-            if decision.is_changed { best.plan } else { state.plan.clone() }
+            if decision.is_changed { best.plan.try_into()? } else { state.plan.clone() }
         }
         // If no plan can be made, the keyspace keeps its plan.
         Err(error) => {
@@ -139,7 +140,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
 
 /// The present plan and the best one, with their costs for this number of such items.
 fn compare(
-    plan: &alluvium_model::Plan,
+    plan: &LevelsPlan,
     measured: Measured,
     items: u64,
     settings: &Settings,
@@ -148,7 +149,7 @@ fn compare(
     let Measured { key_bytes, value_bytes, .. } = measured;
     let workload = Workload { key_bytes, value_bytes, ..settings.workload };
     let demand = workload.demand(items, settings.index_bytes_per_item, device)?;
-    let present = demand.candidate(plan.clone())?;
+    let present = demand.candidate(plan.clone().into())?;
     let best = plan_executable(&demand, &Space::default())?;
     Ok((present, best, demand))
 }
@@ -164,7 +165,7 @@ mod tests {
         crate::Db::builder("").settings
     }
 
-    fn compared(plan: &Plan, items: u64, value_bytes: f64) -> (Candidate, Candidate, Demand) {
+    fn compared(plan: &LevelsPlan, items: u64, value_bytes: f64) -> (Candidate, Candidate, Demand) {
         let measured = Measured { items, key_bytes: 16.0, value_bytes };
         compare(plan, measured, items, &settings(), DeviceFigures::default()).unwrap()
     }
@@ -173,11 +174,11 @@ mod tests {
     fn what_was_decided_is_decided_so_again() {
         for items in [200_000, 20_000_000, 2_000_000_000] {
             for plan in [Plan::silt(), Plan::tiered(), Plan::leveled(), Plan::silt_deep()] {
-                let (present, best, demand) = compared(&plan, items, 100.0);
+                let (present, best, demand) = compared(plan.as_levels().unwrap(), items, 100.0);
                 let (is_changed, reason) = judge(&present, &best, &demand);
                 assert!(!reason.is_empty());
                 let kept = if is_changed { &best } else { &present };
-                let (kept, best, demand) = compared(&kept.plan, items, 100.0);
+                let (kept, best, demand) = compared(kept.plan.as_levels().unwrap(), items, 100.0);
                 let (again, reason) = judge(&kept, &best, &demand);
                 assert!(!again, "{items} items, {}: {reason}", kept.plan);
             }
@@ -186,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_change_has_to_pay() {
-        let (mut present, best, demand) = compared(&Plan::leveled(), 20_000_000, 100.0);
+        let (mut present, best, demand) = compared(Plan::leveled().as_levels().unwrap(), 20_000_000, 100.0);
         assert!(best.figures.keeps(&demand.limits, 20e6));
         // As if it kept the limits, and wrote a little more than the best.
         present.figures = best.figures;

@@ -6,7 +6,6 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
 use super::shared::Shared;
 use crate::error::{Error, Result};
-use crate::level::Version;
 
 /// Number of tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
@@ -97,15 +96,8 @@ impl Shared {
         let used = names.iter().map(|name| bytes(name).unwrap_or(0)).sum();
         self.disk_quota.used.store(used, Ordering::Relaxed);
         let versions = self.all_keyspaces().into_iter().map(|keyspace| keyspace.version.load_full());
-        let piles = versions.map(|version| largest_pile(&version));
+        let piles = versions.map(|version| version.body.largest_pile());
         self.disk_quota.pile.store(piles.max().unwrap_or(0), Ordering::Relaxed);
         self.disk_quota.blob_bytes_written.store(blob_bytes_written, Ordering::Relaxed);
     }
-}
-
-/// Bytes of the largest container with several tables, which stay until all of it is merged.
-fn largest_pile(version: &Version) -> u64 {
-    let containers = version.levels.iter().flat_map(|level| level.containers());
-    let piles = containers.filter(|container| container.tables.len() > 1);
-    piles.map(|container| container.bytes() as u64).max().unwrap_or(0)
 }

@@ -43,7 +43,7 @@ pub(crate) fn find_in_tables<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
-    find_by(Lookup::new(version, hash), reads, key, found)
+    find_by(version.body.lookup(hash), reads, key, found)
 }
 
 /// Like [`find_in_tables`], in the tables that `lookup` visits.

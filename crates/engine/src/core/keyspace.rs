@@ -6,7 +6,7 @@ use alluvium_base::{KeyHash, KeyHasher, KeyspaceId};
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 
 use super::counted::Counted;
 use super::pin::Pins;
@@ -120,7 +120,7 @@ impl KeyspaceShared {
 
     /// The plan for which new tables are made.
     pub fn plan_state(&self) -> Arc<PlanState> {
-        self.version.load().plan.clone()
+        self.version.load().body.plan_state().clone()
     }
 
     /// Replaces the version by the result of `change`.
@@ -134,10 +134,7 @@ impl KeyspaceShared {
     /// Decides, after a change of the tables, whether writes look up what they replace.
     fn weigh_lookups(&self, version: &Version) {
         let live = version.blobs.live_bytes();
-        let is_worth = live > 0 && {
-            let items = version.level_items() + version.run_items();
-            live / items.max(1) >= LOOKUP_BYTES_MIN
-        };
+        let is_worth = live > 0 && live / version.body.items().max(1) >= LOOKUP_BYTES_MIN;
         self.hides_large.store(is_worth, Ordering::Relaxed);
     }
 
@@ -194,9 +191,8 @@ impl KeyspaceShared {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
         });
-        let present = version.level_items() + version.young_items();
-        let plan = &version.plan.plan;
-        let items = plan.items_sharded(present, expected_items);
+        let plan = version.body.plan();
+        let items = plan.items_sharded(version.items(), expected_items);
         new_log_store(plan, self.hasher, segment, items, hint, entries_max)
     }
 
@@ -220,23 +216,17 @@ const SHARD_ENTRIES_MIN: u64 = 64;
 
 /// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all.
 pub(crate) fn new_log_store(
-    plan: &Plan,
+    plan: &LevelsPlan,
     hasher: KeyHasher,
     segment: Arc<Segment>,
     items: u64,
     entries_hint: usize,
     entries_max: u64,
 ) -> LogStore {
-    let Plan::Levels { sharding, .. } = plan else { unreachable!("the engine refuses chained plans") };
+    let sharding = &plan.sharding;
     let shards = sharding.shards(items);
     // The list of prefixes takes more memory than the index, and twice as much for a moment.
     let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
     let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
     LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
-}
-
-/// A number of items for which [`new_log_store`] makes 2^`bits` shards.
-pub(crate) fn items_for_shard_bits(plan: &Plan, bits: u32) -> u64 {
-    let Plan::Levels { sharding, .. } = plan else { return 0 };
-    sharding.items_for_shards(1 << bits)
 }

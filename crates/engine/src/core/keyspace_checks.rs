@@ -1,7 +1,7 @@
 //! [`Order`]: the order in which a keyspace stores its items, and what it requires of keys.
 
 use alluvium_base::{KeyHasher, PrefixFunction, PrefixRule};
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 
 use super::keyspace::KeyspaceShared;
 use crate::blob::{INLINE_KEY_BYTES_MAX, StoredKey};
@@ -22,7 +22,7 @@ pub(crate) fn complete_hasher(name: &str, hasher: KeyHasher, given: &[PrefixFunc
 }
 
 /// Checks that the engine executes the plan for a keyspace of this hasher.
-pub(crate) fn check_plan(plan: &Plan, hasher: &KeyHasher) -> Result<()> {
+pub(crate) fn check_plan(plan: &LevelsPlan, hasher: &KeyHasher) -> Result<()> {
     match hasher.is_semi_sorted() {
         true => plan.check_executable_semi_sorted()?,
         false => plan.check_executable()?,

@@ -52,7 +52,7 @@ pub(crate) use held_records::HeldRecords;
 pub(crate) use inherited::InheritedPressure;
 pub(crate) use job::{Job, JobThread, is_busy, run_all_undue, run_one};
 pub(crate) use kept_pieces::KeptPieces;
-pub(crate) use keyspace::{KeyspaceShared, LOOKUP_BYTES_MIN, items_for_shard_bits, new_log_store};
+pub(crate) use keyspace::{KeyspaceShared, LOOKUP_BYTES_MIN, new_log_store};
 pub(crate) use keyspace_checks::{check_plan, complete_hasher};
 pub(crate) use memory_budget::MemoryBudget;
 pub(crate) use memory_limit::{HeldMemory, MemoryControl};

@@ -37,7 +37,7 @@ impl Shared {
         }
         let keyspaces = self.all_keyspaces();
         let stored = |version: &Version| -> u64 {
-            version.sections().map(|section| section.index_bytes_stored()).sum()
+            version.body.sections().map(|section| section.index_bytes_stored()).sum()
         };
         let stored: u64 = keyspaces.iter().map(|keyspace| stored(&keyspace.version.load())).sum();
         let left = self.memory.index.bound().saturating_sub(stored + self.memory.index.table_bytes());

@@ -12,7 +12,7 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, O
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
 use alluvium_model::planner::{Space, items_expected, plan_executable};
-use alluvium_model::{Plan, PlanError};
+use alluvium_model::{LevelsPlan, Plan, PlanError};
 
 use super::counters::Counters;
 use super::disk_quota::DiskQuota;
@@ -30,7 +30,7 @@ use crate::device;
 use crate::environment::PlantedBugs;
 use crate::error::{Error, Result};
 use crate::failure::lacks_space;
-use crate::level::{Level, Reclaimer, Version};
+use crate::level::{Levels, Reclaimer, Version};
 use crate::log::{Log, LogStore, Position, Refusal, Segment};
 use crate::manifest::{Manifest, PlanSource, PlanState};
 use crate::options::{Durability, PlanChoice, Settings};
@@ -95,7 +95,7 @@ pub(crate) struct Shared {
     /// Decisions since the opening about plans that data had outgrown, the most recent last.
     pub plan_decisions: Mutex<Vec<PlanDecision>>,
     /// The plan of new keyspaces if none was given, once it has been made.
-    pub auto_plan: OnceLock<Plan>,
+    pub auto_plan: OnceLock<LevelsPlan>,
     /// The gate through which `storage` is used until the database is closed.
     pub gate: Arc<ClosableStorage>,
     /// Present until the database is closed.
@@ -111,17 +111,20 @@ impl Shared {
     /// The plan that was given, or else the best one for what is known. The latter is made once, not for each keyspace.
     pub fn plan_for_new_keyspace(&self, hasher: &KeyHasher) -> Result<PlanState> {
         let choice = self.plan_choice.lock().expect("no panic while held").clone();
-        if let PlanChoice::Fixed(plan) = choice
-            && (!hasher.is_semi_sorted() || check_plan(&plan, hasher).is_ok())
-        {
-            return Ok(PlanState::first(plan, PlanSource::Database));
+        if let PlanChoice::Fixed(plan) = choice {
+            let plan = LevelsPlan::try_from(plan)?;
+            if !hasher.is_semi_sorted() || check_plan(&plan, hasher).is_ok() {
+                return Ok(PlanState::first(plan, PlanSource::Database));
+            }
         }
         if hasher.is_semi_sorted() {
-            return Ok(PlanState::first(Plan::semi_sorted(), PlanSource::Database));
+            return Ok(PlanState::first(LevelsPlan::semi_sorted(), PlanSource::Database));
         }
         let items_planned = items_expected(self.settings.expected_items);
-        let auto =
-            |plan: &Plan| PlanState { items_planned, ..PlanState::first(plan.clone(), PlanSource::Auto) };
+        let auto = |plan: &LevelsPlan| PlanState {
+            items_planned,
+            ..PlanState::first(plan.clone(), PlanSource::Auto)
+        };
         if let Some(plan) = self.auto_plan.get() {
             return Ok(auto(plan));
         }
@@ -132,7 +135,8 @@ impl Shared {
             .demand(items_planned, self.settings.index_bytes_per_item, device)
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;
-        Ok(auto(self.auto_plan.get_or_init(|| planned.plan)))
+        let planned = LevelsPlan::try_from(planned.plan)?;
+        Ok(auto(self.auto_plan.get_or_init(|| planned)))
     }
 
     /// Whether the database was opened for reading only.
@@ -143,19 +147,6 @@ impl Shared {
     /// Whether the manifest names this table file.
     pub fn is_file_named(&self, id: TableId) -> bool {
         self.manifest.lock().expect("no panic while held").state().names_file(id)
-    }
-
-    /// Gives back the space of a version's runs and tables, which the manifest no longer names. Runs of other keyspaces
-    /// are stored in the same files: of such files, only the sections' space can be freed.
-    pub fn give_back_tables(&self, version: &Version) {
-        for run in &version.runs {
-            run.sections.iter().flatten().for_each(|section| section.set_merged());
-        }
-        for file in version.files() {
-            if !self.is_file_named(file.id) {
-                file.set_obsolete();
-            }
-        }
     }
 
     pub fn oldest_frozen(&self) -> Option<Arc<Segment>> {
@@ -371,23 +362,15 @@ impl Settings {
     /// Maximum bytes of a log segment by the plan. A memory limit may require smaller ones.
     pub fn segment_bytes_of_plan(&self) -> u64 {
         match &self.plan {
+            PlanChoice::Fixed(Plan::Levels(plan)) => plan.log.segment_bytes_max,
             // The planner does not change the default log.
-            PlanChoice::Auto => default_segment_bytes(),
-            PlanChoice::Fixed(Plan::Levels { log, .. }) => log.segment_bytes_max,
-            PlanChoice::Fixed(Plan::Chained(_)) => unreachable!("the engine refuses chained plans"),
+            PlanChoice::Fixed(_) | PlanChoice::Auto => default_segment_bytes(),
         }
     }
 }
 
 /// A keyspace's first version over the log's active segment.
 pub(crate) fn first_version(plan: PlanState, store: LogStore) -> Version {
-    let levels = vec![Level::default(); plan.levels()];
-    Version {
-        plan: Arc::new(plan),
-        log_stores: vec![Arc::new(store)],
-        runs: Vec::new(),
-        levels,
-        blobs: Arc::default(),
-        epoch: 0,
-    }
+    let log_stores = vec![Arc::new(store)];
+    Version { log_stores, body: Levels::new(plan), blobs: Arc::default(), epoch: 0 }
 }

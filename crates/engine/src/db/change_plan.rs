@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use alluvium_model::Plan;
+use alluvium_model::{LevelsPlan, Plan};
 
 use super::database::Db;
 use super::keyspace::Keyspace;
 use crate::compact::{is_moving, pressure_of};
 use crate::core::{KeyspaceShared, Shared, check_plan};
 use crate::error::Result;
+use crate::level::Version;
 use crate::manifest::{Edit, PlanSource, PlanState};
 use crate::options::PlanChoice;
 
@@ -70,7 +71,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Db::change_plan`], and if the plan does not suit the keyspace's order.
     pub fn change_plan(&self, plan: &Plan) -> Result<()> {
-        self.database().set_plan(&self.shared, plan, PlanSource::Own, 0)
+        self.database().set_plan(&self.shared, plan.as_levels()?, PlanSource::Own, 0)
     }
 }
 
@@ -85,10 +86,9 @@ fn unless_dropped(outcome: Result<()>) -> Result<()> {
 impl PlanChoice {
     /// Refuses a plan that the engine does not execute for any order.
     pub(crate) fn check(&self) -> Result<()> {
-        match self {
-            Self::Fixed(plan) if plan.check_executable_semi_sorted().is_err() => Ok(plan.check_executable()?),
-            Self::Fixed(_) | Self::Auto => Ok(()),
-        }
+        let Self::Fixed(plan) = self else { return Ok(()) };
+        let plan = plan.as_levels()?;
+        Ok(plan.check_executable_semi_sorted().or_else(|_| plan.check_executable())?)
     }
 }
 
@@ -97,10 +97,11 @@ impl Shared {
     pub fn adopt_plan_choice(&self) -> Result<()> {
         let choice = self.plan_choice.lock().expect("no panic while held").clone();
         let PlanChoice::Fixed(plan) = choice else { return Ok(()) };
+        let plan = plan.as_levels()?;
         for keyspace in self.all_keyspaces() {
             let source = keyspace.plan_state().source;
-            if source != PlanSource::Own && check_plan(&plan, &keyspace.hasher).is_ok() {
-                unless_dropped(self.set_plan(&keyspace, &plan, PlanSource::Database, 0))?;
+            if source != PlanSource::Own && check_plan(plan, &keyspace.hasher).is_ok() {
+                unless_dropped(self.set_plan(&keyspace, plan, PlanSource::Database, 0))?;
             }
         }
         Ok(())
@@ -131,7 +132,7 @@ impl Shared {
     pub fn set_plan(
         &self,
         keyspace: &Arc<KeyspaceShared>,
-        plan: &Plan,
+        plan: &LevelsPlan,
         source: PlanSource,
         items_planned: u64,
     ) -> Result<()> {
@@ -144,7 +145,7 @@ impl Shared {
         &self,
         keyspace: &Arc<KeyspaceShared>,
         before: Option<&PlanState>,
-        plan: &Plan,
+        plan: &LevelsPlan,
         source: PlanSource,
         items_planned: u64,
     ) -> Result<bool> {
@@ -169,8 +170,11 @@ impl Shared {
         if next == *state {
             return Ok(true);
         }
-        self.append_edits(&[Edit::set_plan(keyspace.id, &next)])?;
-        keyspace.update_version(|version| version.with_plan(next.clone()));
+        self.append_edits(&[Edit::SetPlan { keyspace: keyspace.id, plan: next.clone() }])?;
+        keyspace.update_version(|version| Version {
+            body: version.body.with_plan(next.clone()),
+            ..version.clone()
+        });
         if next.plan != state.plan {
             keyspace.inherited_pressure.set(pressure_of(self, keyspace));
         }

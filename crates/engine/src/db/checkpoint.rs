@@ -1,6 +1,6 @@
 //! Checkpoints: a copy of the database that is a database of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::compact::convert;
 use crate::core::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
 use crate::file_names::{blob_file_name, table_file_name};
-use crate::level::{Container, Level, PlacedTable, Run, Version};
-use crate::manifest::{DatabaseState, KeyspaceState, Manifest, PlacedTableState, PlanState, RunState};
+use crate::level::Version;
+use crate::manifest::{DatabaseState, KeyspaceState, Manifest};
 use crate::table::TRAILER_BYTES;
 
 /// Number of bytes copied at a time. Pieces of zeros are skipped: they are holes in the source.
@@ -205,14 +205,12 @@ fn checkpoint_state(
         let keyspace_state = KeyspaceState {
             name: keyspace.name.clone(),
             hasher: keyspace.hasher,
-            plan: PlanState::clone(&version.plan),
             log_start: SegmentId(0),
-            runs: version.runs.iter().rev().filter(|run| !run.is_empty()).map(|run| run_state(run)).collect(),
-            levels: version.levels.iter().map(level_state).collect(),
+            body: version.body.state(),
             blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id.next());
-        for file in version.files() {
+        for file in version.body.files() {
             let items = file.table.sections().iter().map(|section| section.item_count()).sum();
             state.note_items(file.id, items);
         }
@@ -222,22 +220,6 @@ fn checkpoint_state(
         state.files().last().map(|table| table.0).max(state.blobs.keys().next_back().map(|blob| blob.0));
     state.next_file = last.map_or(1, |last| last + 1);
     state
-}
-
-fn level_state(level: &Level) -> Vec<Container<PlacedTableState>> {
-    let state = |table: &PlacedTable| PlacedTableState { file: table.file.id, repeats: table.repeats };
-    let container = |container: &Container<PlacedTable>| Container {
-        range: container.range,
-        tables: container.tables.iter().map(state).collect(),
-    };
-    level.containers().iter().map(container).collect()
-}
-
-fn run_state(run: &Run) -> RunState {
-    let shards = run.sections.iter().enumerate();
-    let dropped: BTreeSet<u32> =
-        shards.filter(|(_, section)| section.is_none()).map(|(shard, _)| shard as u32).collect();
-    RunState { file: run.file.id, shard_bits: run.shard_bits, repeats: run.repeats, dropped }
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.

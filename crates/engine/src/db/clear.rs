@@ -59,15 +59,13 @@ impl Keyspace {
         }
         shared.scan_cache.forget(keyspace.id);
         keyspace.update_version(|version| Version {
-            plan: version.plan.clone(),
             log_stores: vec![version.active().clone()],
-            runs: Vec::new(),
-            levels: version.empty_levels(),
+            body: version.body.emptied(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
             epoch: version.epoch + u64::from(!shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch)),
         });
         shared.blobs.count_losses(&references);
-        shared.give_back_tables(&before);
+        before.body.give_back(|file| shared.is_file_named(file));
         Ok(())
     }
 }

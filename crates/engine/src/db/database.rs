@@ -232,7 +232,7 @@ impl Db {
         let hasher = complete_hasher(name, hasher, given)?;
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
         let plan = match &options.plan {
-            Some(plan) => PlanState::first(plan.clone(), PlanSource::Own),
+            Some(plan) => PlanState::first(plan.as_levels()?.clone(), PlanSource::Own),
             None => shared.plan_for_new_keyspace(&hasher)?,
         };
         check_plan(&plan.plan, &hasher)?;
@@ -241,7 +241,7 @@ impl Db {
             Edit::CreateKeyspace { keyspace: id, name: name_of, hasher, plan: plan.plan.clone(), source };
         let mut edits = vec![create];
         if plan.items_planned > 0 {
-            edits.push(Edit::set_plan(id, &plan));
+            edits.push(Edit::SetPlan { keyspace: id, plan: plan.clone() });
         }
         shared.append_edits(&edits)?;
         let entries_max = shared.memory.budget().log_entries_max;

@@ -13,8 +13,7 @@ use alluvium_io::sync::atomic::Ordering;
 use crate::compact::pressure_of;
 use crate::core::{KeyspaceShared, Shared, new_log_store};
 use crate::error::Result;
-use crate::level::Version;
-use crate::recovery;
+use crate::level::{Levels, Version};
 
 impl KeyspaceShared {
     /// Whether its tables are not open yet.
@@ -50,24 +49,17 @@ impl Shared {
         };
         // If there is no state, the keyspace was dropped meanwhile.
         let Some(state) = state else { return Ok(()) };
-        let (runs, levels) = recovery::open_tables(&self.reclaimer, keyspace.id, &state)?;
-        let with_tables = |version: &Version| {
-            let mut next = Version { levels: levels.clone(), ..version.clone() };
-            next.runs.extend(runs.iter().cloned());
-            next
-        };
+        let opened = Levels::open(&self.reclaimer, keyspace.id, &state.body)?;
+        let with_tables = |version: &Version| Version { body: version.body.over(&opened), ..version.clone() };
         let _no_freeze = self.freeze_lock.lock().expect("no panic while held");
         if keyspace.check_present().is_err() {
             return Ok(());
         }
         let version = with_tables(&keyspace.version.load());
         let active = version.active().clone();
-        let items = version
-            .plan
-            .plan
-            .items_sharded(version.level_items() + version.young_items(), self.settings.expected_items);
+        let plan = version.body.plan();
+        let items = plan.items_sharded(version.items(), self.settings.expected_items);
         let entries_max = self.memory.budget().log_entries_max;
-        let plan = &version.plan.plan;
         let fresh = new_log_store(plan, keyspace.hasher, active.segment.clone(), items, 0, entries_max);
         let no_writers: Vec<_> = active.shards().iter().map(|shard| shard.lock()).collect();
         let is_outgrown = active.len() == 0 && fresh.shard_bits() != active.shard_bits();
@@ -87,7 +79,7 @@ impl Shared {
         if self.dormant_keyspaces.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.reclaimer.drop_directories();
         }
-        if state.plan.is_moving() {
+        if state.body.plan.is_moving() {
             keyspace.inherited_pressure.set(pressure_of(self, keyspace));
         }
         Ok(())

@@ -52,16 +52,14 @@ impl Db {
             let _files_stay = shared.blobs.hold_files();
             shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
             keyspace.update_version(|version| Version {
-                plan: version.plan.clone(),
                 log_stores: vec![version.active().clone()],
-                runs: Vec::new(),
-                levels: version.empty_levels(),
+                body: version.body.emptied(),
                 blobs: Arc::default(),
                 epoch: version.epoch,
             });
         }
         shared.blobs.count_losses(&references);
-        shared.give_back_tables(&before);
+        before.body.give_back(|file| shared.is_file_named(file));
         Ok(true)
     }
 }

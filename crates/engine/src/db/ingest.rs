@@ -206,7 +206,7 @@ impl Ingest {
 
     /// Whether the items are so few, compared to those present, that it is better to write them to the log.
     fn is_small(&self) -> bool {
-        let present = self.keyspace.shared.version.load().level_bytes();
+        let present = self.keyspace.shared.version.load().body.level_bytes();
         self.encoded_bytes as f64 <= SHARE_MIN * present as f64
     }
 

@@ -2,7 +2,7 @@
 
 use crate::core::{IteratorMemory, MemoryBudget, Shared};
 use crate::error::Result;
-use crate::level::{Level, Version};
+use crate::level::Version;
 use crate::table::{HeldRoom, PAGE_BYTES, READS_AHEAD_MAX};
 
 /// Number of items collected in memory at a time; fewer if memory is short.
@@ -45,7 +45,7 @@ impl IteratorShare {
         if budget.limit.is_none() {
             return Ok(budget.read_bytes);
         }
-        let sequences = version.runs.len() + version.levels.iter().map(Level::runs).sum::<usize>();
+        let sequences = version.body.sequences();
         // A run has a page or two of one prefix.
         let pages_each = if of_prefix { 2 } else { READS_AHEAD_MAX };
         let pages = (sequences.max(1) * pages_each * PAGE_BYTES) as u64;

@@ -30,14 +30,14 @@ impl Keyspace {
     /// Its plan: the one it was created with, or the last that it was given since ([`Keyspace::change_plan`]). Older
     /// tables may still be stored as an earlier plan demanded.
     pub fn plan(&self) -> Plan {
-        self.shared.plan_state().plan.clone()
+        self.shared.plan_state().plan.clone().into()
     }
 
     /// Its plan if that was given for this keyspace alone ([`KeyspaceOptions::plan`](crate::KeyspaceOptions::plan),
     /// [`Keyspace::change_plan`]); `None` if the plan is the database's or was chosen for its data.
     pub fn own_plan(&self) -> Option<Plan> {
         let state = self.shared.plan_state();
-        (state.source == PlanSource::Own).then(|| state.plan.clone())
+        (state.source == PlanSource::Own).then(|| state.plan.clone().into())
     }
 
     /// The order it was created with.
@@ -54,8 +54,7 @@ impl Keyspace {
     /// Number of items, estimated from above: a key that was overwritten or removed recently counts once for each level
     /// that still contains it. Costs nothing; [`Keyspace::count`] is exact.
     pub fn approximate_len(&self) -> u64 {
-        let version = self.shared.version.load();
-        version.level_items() + version.young_items()
+        self.shared.version.load().items()
     }
 
     /// What the policy of merges would merge next, and what its choice depends on. For tests that replay it.

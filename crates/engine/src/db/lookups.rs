@@ -168,7 +168,7 @@ impl<'v> View<'v> {
                 visit(key, known.as_ref().filter(|item| self.moment.is_live(item)))?;
                 continue;
             }
-            let mut lookup = Lookup::new(self.version, hash);
+            let mut lookup = self.version.body.lookup(hash);
             match lookup.next_read()? {
                 Some((section, read)) => {
                     return Ok(Some(Flight { key, lookup, section, read }));

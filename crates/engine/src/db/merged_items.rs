@@ -8,9 +8,9 @@ use super::logged_items::LoggedItems;
 use crate::core::{MemoryBudget, Shared};
 use crate::error::Result;
 use crate::item::{EncodedItem, Item};
-use crate::level::{Run, Version};
+use crate::level::{Source, Version};
 use crate::merge::{Ascending, PullMerge, YoungCursor, YoungItems, scan_streams};
-use crate::table::{Layout, Section, SectionRange, SectionScanner};
+use crate::table::{Section, SectionRange, SectionScanner};
 
 /// The newest items of all keys whose hashes are in a range, tombstones included. The offsets of the log's items are
 /// collected at once; items of tables are read as they are needed.
@@ -48,7 +48,7 @@ impl MergedItems {
     /// All items of the version of a semi-sorted keyspace in `range`: those of one prefix, or all. Reads ahead.
     pub fn of(shared: &Shared, version: &Version, budget: &MemoryBudget, range: HashRange) -> Result<Self> {
         let logged = LoggedItems::of(version, range)?;
-        let streams = streams(version, range);
+        let streams = version.body.streams_within(range);
         let read_bytes = budget.read_bytes_each(streams.len());
         let mut scanners = scan_streams(&*shared.storage, &streams, read_bytes)?;
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
@@ -70,23 +70,15 @@ impl MergedItems {
         // In the order of their age, each with a scanner or a cursor.
         let mut cursors = Vec::new();
         let mut scanners = Vec::new();
-        let mut add_ranges =
-            |ranges: &[SectionRange], cursors: &mut Vec<Option<YoungCursor>>| -> Result<()> {
-                if !ranges.is_empty() {
-                    scanners.push(SectionRange::scanner_of(ranges, read_bytes)?);
+        for source in version.body.sources_within(range) {
+            match source {
+                Source::Scattered(section) => cursors.push(Some(YoungCursor::new(sorted(section)?, range))),
+                Source::Ordered(ranges) if ranges.is_empty() => {}
+                Source::Ordered(ranges) => {
+                    scanners.push(SectionRange::scanner_of(&ranges, read_bytes)?);
                     cursors.push(None);
                 }
-                Ok(())
-            };
-        for run in &version.runs {
-            let (slots, ranges) = parts_of_run(run, range);
-            for section in slots {
-                cursors.push(Some(YoungCursor::new(sorted(section)?, range)));
             }
-            add_ranges(&ranges, &mut cursors)?;
-        }
-        for ranges in version.streams_within(range) {
-            add_ranges(&ranges, &mut cursors)?;
         }
         SectionScanner::begin_together(&*shared.storage, &mut scanners)?;
         let mut scanners = scanners.into_iter();
@@ -129,27 +121,4 @@ impl MergedItems {
         }
         Ok(true)
     }
-}
-
-/// Whether the items of a narrow range of hashes may be anywhere in a section of a run. They may if the items are in
-/// the order of slots. If they are in buckets, they may be in any page of a group, and a run's section has few groups.
-pub(super) fn is_scattered(section: &Section) -> bool {
-    matches!(section.layout(), Layout::Hash | Layout::Bucketed)
-}
-
-/// The sections of a run that overlap `range`: those whose items are scattered, and parts of the others.
-fn parts_of_run(run: &Run, range: HashRange) -> (Vec<&Arc<Section>>, Vec<SectionRange>) {
-    let sections = run.sections[range.parts(run.shard_bits)].iter().flatten().map(|section| &section.section);
-    let (slots, ordered): (Vec<_>, Vec<_>) = sections.partition(|section| is_scattered(section));
-    (slots, ordered.into_iter().filter_map(|section| SectionRange::of(section, range)).collect())
-}
-
-/// The content of runs and levels in `range`, young to old.
-pub(super) fn streams(version: &Version, range: HashRange) -> Vec<Vec<SectionRange>> {
-    let of_run = |run: &Arc<Run>| {
-        let sections = run.sections.iter().flatten();
-        sections.filter_map(|section| SectionRange::of(&section.section, range)).collect::<Vec<_>>()
-    };
-    let runs = version.runs.iter().map(of_run).filter(|ranges| !ranges.is_empty());
-    runs.chain(version.streams_within(range)).collect()
 }

@@ -38,8 +38,8 @@ impl PlanChangeStats {
     /// The figures of this keyspace, if its data have not all followed its plan.
     pub(super) fn of(keyspace: &KeyspaceShared) -> Option<Self> {
         let version = keyspace.version.load();
-        let from = version.plan.before.as_ref()?.to_string();
-        let left = left_to_move(&version);
+        let from = version.body.plan_state().before.as_ref()?.to_string();
+        let left = left_to_move(&version.body);
         let level = |(number, left): (usize, &crate::compact::Left)| LeftStats {
             name: format!("level {number}"),
             tables_left: left.tables,
@@ -48,7 +48,7 @@ impl PlanChangeStats {
         Some(Self {
             keyspace: keyspace.name.clone(),
             from,
-            to: version.plan.plan.to_string(),
+            to: version.body.plan().to_string(),
             tables_left: left.iter().map(|left| left.tables).sum(),
             bytes_left: left.iter().map(|left| left.bytes).sum(),
             levels: left.iter().enumerate().map(level).collect(),

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use alluvium_base::{HashRange, TableId};
 
 use super::keyspace::Keyspace;
-use super::merged_items::streams;
 use super::scan::Iter;
 use super::snapshot::KeyspaceSnapshot;
 use crate::core::{KeyspaceShared, Pin, Shared};
@@ -197,7 +196,7 @@ struct LiveSection {
 /// The sections of all tables.
 fn live_sections(version: &Version) -> Vec<LiveSection> {
     let mut sections: BTreeMap<(TableId, u64), LiveSection> = BTreeMap::new();
-    for SectionRange { section, range } in streams(version, HashRange::ALL).into_iter().flatten() {
+    for SectionRange { section, range } in version.body.streams_within(HashRange::ALL).into_iter().flatten() {
         let place = (section.file_number(), section.page_offset(0));
         let live = sections.entry(place).or_insert_with(|| LiveSection { section, ranges: Vec::new() });
         live.ranges.push(range);

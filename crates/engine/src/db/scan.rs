@@ -14,7 +14,7 @@ use crate::blob::{LargeValue, Reference};
 use crate::core::{KeyspaceShared, MemoryBudget, Moment, Pin, Shared};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
-use crate::level::{Level, MergeUnit, Version, shard_range};
+use crate::level::{Version, shard_range};
 use crate::merge::{YoungItems, for_each_merged, scan_streams};
 use crate::metadata::Metadata;
 use crate::table::SectionScanner;
@@ -281,13 +281,12 @@ impl Iter {
         }
         let version = self.pin.version();
         let (unit, young) = self.unit.as_ref().expect("gathered above");
-        let within = |level: &Level| level.items_within(*unit);
-        let items = young.len() as u64 + version.levels.iter().map(within).sum::<f64>() as u64;
+        let items = young.len() as u64 + version.body.deep_items_within(*unit) as u64;
         let pieces = (items / self.chunk_items() + 1).next_power_of_two();
         let width = (unit.high - unit.low) / u128::from(pieces);
         let range = HashRange::new(low, low.saturating_add(width).min(unit.high));
         let moment = Moment::At(self.now_ms);
-        let streams = version.streams_within(range);
+        let streams = version.body.deep_streams_within(range);
         let (_room, read_bytes) = read_room(&self.shared, &self.budget, streams.len());
         let mut scanners = scan_streams(&*self.shared.storage, &streams, read_bytes)?;
         for_each_merged(
@@ -308,7 +307,7 @@ impl Iter {
 
     fn chunk_items(&self) -> u64 {
         let version = self.pin.version();
-        let sections = || version.sections();
+        let sections = || version.body.sections();
         let items: u64 = sections().map(|section| section.item_count()).sum();
         let bytes: u64 = sections().map(|section| section.key_bytes() + section.value_bytes()).sum();
         self.share.chunk_items(bytes / items.max(1))
@@ -319,15 +318,11 @@ impl Iter {
     fn gather(&self, low: u128) -> Result<(HashRange, YoungItems)> {
         let version = self.pin.version();
         let store_bits = version.log_stores.iter().map(|store| store.shard_bits());
-        let run_bits = version.runs.iter().map(|run| run.shard_bits);
-        let bits = store_bits.chain(run_bits).min().unwrap_or(0);
+        let bits = store_bits.chain(version.body.shard_bits()).min().unwrap_or(0);
         let index = if bits == 0 { 0 } else { (low >> (128 - bits)) as u64 };
-        let unit = MergeUnit { bits, index, items: 0, bytes: 0, garbage: 0.0, runs: 0 };
-        let needed: u64 = unit
-            .sections(&version.runs)
-            .iter()
-            .map(|(_, _, section)| (section.section.item_count(), section.section.used_bytes()))
-            .map(|(items, bytes)| YoungItems::memory_bytes_for(items, bytes))
+        let sections = || version.body.unit_sections(bits, index).map(|(_, _, section)| &section.section);
+        let needed: u64 = sections()
+            .map(|section| YoungItems::memory_bytes_for(section.item_count(), section.used_bytes()))
             .sum();
         // Several iterators share what a merge has for itself.
         let share = self.share.young_bytes();
@@ -356,9 +351,9 @@ impl Iter {
             }
             age += 1;
         }
-        for (_, _, section) in unit.sections(&version.runs) {
+        for section in sections() {
             let (_room, read_bytes) = read_room(&self.shared, &self.budget, 1);
-            let mut scanner = SectionScanner::with_read_bytes(section.section.clone(), 0, read_bytes);
+            let mut scanner = SectionScanner::with_read_bytes(section.clone(), 0, read_bytes);
             while scanner.advance()? {
                 if let Some((hash, item)) = scanner.current_encoded()
                     && part.contains(hash.0)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash};
 
-use super::merged_items::{MergedItems, is_scattered};
+use super::merged_items::MergedItems;
 use super::scan_place::{ScanOrder, first_place, first_suffix, group, hashes_of_group};
 use crate::core::{KeyspaceShared, Piece, Shared};
 use crate::error::Result;
@@ -181,18 +181,13 @@ impl Gather<'_> {
     /// shard of the log and the runs there, or a smaller part if its items would take more than half of the room for
     /// scans.
     fn part(&self, hash: KeyHash) -> HashRange {
-        let Version { log_stores, runs, .. } = &**self.version;
+        let Version { log_stores, body, .. } = &**self.version;
         let bits = log_stores.iter().map(|store| store.shard_bits());
-        let bits = bits.chain(runs.iter().map(|run| run.shard_bits)).max().unwrap_or(0);
-        let bytes = |section: &Section, shard_bits: u32| {
+        let bits = bits.chain(body.shard_bits()).max().unwrap_or(0);
+        let bytes = |(section, shard_bits): (&Arc<Section>, u32)| {
             YoungItems::memory_bytes_for(section.item_count(), section.used_bytes()) >> (bits - shard_bits)
         };
-        let needed: u64 = runs
-            .iter()
-            .filter_map(|run| run.section(hash).map(|section| (&section.section, run.shard_bits)))
-            .filter(|(section, _)| is_scattered(section))
-            .map(|(section, shard_bits)| bytes(section, shard_bits))
-            .sum();
+        let needed: u64 = body.scattered_sections(hash).map(bytes).sum();
         let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
         let bits_within = needed.div_ceil(room).max(1).next_power_of_two().ilog2();
         let bits = (bits + bits_within).min(63);
@@ -214,14 +209,7 @@ impl Gather<'_> {
     /// Estimated items in `range`, including obsolete versions.
     fn items_within(&self, range: HashRange) -> f64 {
         let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(range)).sum();
-        let of_run = |run: &crate::level::Run| -> f64 {
-            let sections = run.sections[range.parts(run.shard_bits)].iter().flatten();
-            let items = sections
-                .map(|section| section.section.item_count() as f64 * section.section.share_within(range));
-            items.sum()
-        };
-        let in_runs: f64 = self.version.runs.iter().map(|run| of_run(run)).sum();
-        logged + in_runs + self.version.levels.iter().map(|level| level.items_within(range)).sum::<f64>()
+        logged + self.version.body.items_within(range)
     }
 }
 

@@ -115,7 +115,7 @@ impl Held {
 
 /// Address, memory and disk of every section of a version.
 fn sections(version: &Version) -> impl Iterator<Item = (usize, u64, u64)> {
-    version.sections().map(|section| {
+    version.body.sections().map(|section| {
         let memory = section.memory_bytes();
         (Arc::as_ptr(section) as usize, memory.filter + memory.index, section.pages_bytes())
     })

@@ -1,8 +1,5 @@
 //! Figures about an open database.
 
-use std::collections::BTreeMap;
-
-use alluvium_base::TableId;
 use alluvium_io::sync::atomic::Ordering;
 use serde::Serialize;
 
@@ -11,7 +8,6 @@ use super::iterator_stats::IteratorStats;
 use super::plan_change_stats::PlanChangeStats;
 use super::snapshot_stats::SnapshotStats;
 use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, Shared};
-use crate::level::PlacedTable;
 use crate::table::Section;
 use crate::young_directory::YoungDirectory;
 
@@ -261,8 +257,8 @@ impl Db {
             young_directory: shared.young.as_ref().map(YoungDirectoryStats::of),
             ..Stats::default()
         };
-        let [mut log, mut young] = ["log", "level 0"].map(LevelStats::named);
-        let mut older: Vec<LevelStats> = Vec::new();
+        let mut log = LevelStats::named("log");
+        let mut levels = vec![LevelStats::named("level 0")];
         let memory = &mut stats.memory;
         memory.merge_buffer = shared.merge_buffer_bytes.load(Ordering::Relaxed);
         memory.blob_buffer = shared.blobs.memory_bytes();
@@ -310,37 +306,25 @@ impl Db {
                 log.items += store.len() as u64;
                 log.filter_memory += store.memory_bytes();
             }
-            young.runs = young.runs.max(version.runs.len());
-            for section in version.runs.iter().flat_map(|run| run.sections.iter().flatten()) {
-                stats.garbage.tombstones += section.section.tombstone_count();
-                stats.garbage.expired += section.section.expired_estimate(now_ms);
-                young.add_section(&section.section);
-                young.items += section.section.item_count();
-                young.bytes += section.section.pages_bytes();
-                count_lacks(&section.section);
-            }
-            for (number, level) in version.numbered_levels() {
-                if older.len() < number {
-                    older.push(LevelStats::named(format!("level {number}")));
+            for (number, content) in version.body.content().enumerate() {
+                if levels.len() == number {
+                    levels.push(LevelStats::named(format!("level {number}")));
                 }
-                let stats_of = &mut older[number - 1];
-                stats_of.runs = stats_of.runs.max(level.runs());
-                stats_of.items += level.items();
-                stats_of.bytes += level.bytes();
-                // A table over several containers is counted once.
-                let tables: BTreeMap<TableId, &PlacedTable> =
-                    level.tables().map(|table| (table.file.id, table)).collect();
-                for table in tables.values() {
-                    stats.garbage.tombstones += table.section.tombstone_count();
-                    stats.garbage.expired += table.section.expired_estimate(now_ms);
-                    stats_of.add_section(&table.section);
-                    count_lacks(&table.section);
+                let level = &mut levels[number];
+                level.runs = level.runs.max(content.runs);
+                level.items += content.items;
+                level.bytes += content.bytes;
+                for section in content.sections {
+                    stats.garbage.tombstones += section.tombstone_count();
+                    stats.garbage.expired += section.expired_estimate(now_ms);
+                    level.add_section(section);
+                    count_lacks(section);
                 }
             }
         }
         stats.memory.log_index = log.filter_memory;
         log.bytes_written = stats.traffic.log_bytes_written;
-        stats.levels = [log, young].into_iter().chain(older).collect();
+        stats.levels = std::iter::once(log).chain(levels).collect();
         let written = shared.counters.levels_written.lock().expect("no panic while held").clone();
         for (level, written) in stats.levels[1..].iter_mut().zip(written) {
             level.bytes_written = written.bytes;

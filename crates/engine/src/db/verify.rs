@@ -75,8 +75,8 @@ impl Db {
         let versions: Vec<_> =
             shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
         for version in &versions {
-            files.extend(version.files().map(|file| (file.id, file.clone())));
-            for section in version.sections() {
+            files.extend(version.body.files().map(|file| (file.id, file.clone())));
+            for section in version.body.sections() {
                 let sections = live.entry(section.file_number()).or_default();
                 sections.insert(Arc::as_ptr(section) as usize, section.clone());
             }

@@ -7,9 +7,8 @@ use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::prefetch_element;
 use smallvec::SmallVec;
 
-use super::levels::Level;
+use super::placed_level::Level;
 use super::run::Run;
-use super::version::Version;
 use crate::error::Result;
 use crate::item::Item;
 use crate::table::{Asked, ColumnRead, PageList, PageRead, Searched, Section, Verdict};
@@ -79,25 +78,12 @@ fn add_tables<'v>(sections: &mut Sections<'v>, level: &'v Level, hash: KeyHash) 
 
 impl<'v> Lookup<'v> {
     /// Starts loading what [`Lookup::next_read`] will need, for all sections at once: each filter is a cache miss.
-    pub fn new(version: &'v Version, hash: KeyHash) -> Self {
+    pub(super) fn new(runs: &'v [Arc<Run>], levels: &'v [Level], hash: KeyHash) -> Self {
         let mut sections = Sections::new();
-        add_sections(&mut sections, &version.runs, hash);
-        for level in &version.levels {
+        add_sections(&mut sections, runs, hash);
+        for level in levels {
             add_tables(&mut sections, level, hash);
         }
-        Self::over(sections, hash)
-    }
-
-    /// A lookup in the level of this number, at least 1, and in the levels below it.
-    pub fn from_level(version: &'v Version, number: usize, hash: KeyHash) -> Self {
-        let mut sections = SmallVec::new();
-        for level in &version.levels[number - 1..] {
-            add_tables(&mut sections, level, hash);
-        }
-        Self::over(sections, hash)
-    }
-
-    fn over(sections: Sections<'v>, hash: KeyHash) -> Self {
         Self {
             hash,
             sections,

@@ -7,7 +7,7 @@ use alluvium_index::prefetch_element;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 
 use super::table_file::TableFile;
-use crate::table::Section;
+use crate::table::{Section, SectionRange};
 
 /// A run of hash sections. A section is `None` if it was merged or had no items.
 #[derive(Debug)]
@@ -55,6 +55,21 @@ impl Drop for RunSection {
 }
 
 impl Run {
+    /// The run made of `own`, the sections of one keyspace in `file`.
+    pub fn of_sections(
+        file: &Arc<TableFile>,
+        own: &[Arc<Section>],
+        shard_bits: u32,
+        repeats: f64,
+    ) -> Arc<Self> {
+        let mut sections = vec![None; 1 << shard_bits];
+        for section in own {
+            let shard = if shard_bits == 0 { 0 } else { section.range().low >> (128 - shard_bits) };
+            sections[shard as usize] = Some(RunSection::new(section.clone(), file.clone()));
+        }
+        Arc::new(Self { file: file.clone(), shard_bits, repeats, sections })
+    }
+
     /// The section whose range includes `hash`.
     #[inline]
     pub fn section(&self, hash: KeyHash) -> Option<&Arc<RunSection>> {
@@ -65,6 +80,17 @@ impl Run {
     #[inline]
     pub fn prefetch(&self, hash: KeyHash) {
         prefetch_element(&self.sections, hash.prefix(self.shard_bits) as usize);
+    }
+
+    /// The sections that overlap `range`, ascending.
+    pub fn sections_within(&self, range: HashRange) -> impl Iterator<Item = &Arc<Section>> {
+        self.sections[range.parts(self.shard_bits)].iter().flatten().map(|section| &section.section)
+    }
+
+    /// The content in `range`, ascending.
+    pub fn stream_within(&self, range: HashRange) -> Vec<SectionRange> {
+        let sections = self.sections.iter().flatten();
+        sections.filter_map(|section| SectionRange::of(&section.section, range)).collect()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -86,7 +112,7 @@ impl Run {
     }
 
     /// Shards of this run within the `index`-th of 2^`bits` parts of the hash space; `bits <= self.shard_bits`.
-    fn shards_within(&self, bits: u32, index: u64) -> std::ops::Range<usize> {
+    pub(super) fn shards_within(&self, bits: u32, index: u64) -> std::ops::Range<usize> {
         let shift = self.shard_bits - bits;
         (index << shift) as usize..((index + 1) << shift) as usize
     }
@@ -128,19 +154,6 @@ impl MergeUnit {
     /// The unit's part of the hash space.
     pub fn range(&self) -> HashRange {
         shard_range(self.bits, self.index)
-    }
-
-    /// The unit's sections, young to old, with their shard numbers in their runs.
-    pub fn sections<'a>(&self, runs: &'a [Arc<Run>]) -> Vec<(&'a Arc<Run>, u32, &'a Arc<RunSection>)> {
-        let mut sections = Vec::new();
-        for run in runs.iter().filter(|run| run.shard_bits >= self.bits) {
-            for shard in run.shards_within(self.bits, self.index) {
-                if let Some(section) = &run.sections[shard] {
-                    sections.push((run, shard as u32, section));
-                }
-            }
-        }
-        sections
     }
 }
 

@@ -3,7 +3,7 @@
 //! Written as JSON, so that a newer minor version can add fields and a reader of the file understands the edits.
 
 use alluvium_base::{BlobId, HashRange, KeyHasher, KeyspaceId, SegmentId, TableId};
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 use serde::{Deserialize, Serialize};
 
 use super::plan_state::{PlanSource, PlanState};
@@ -29,7 +29,7 @@ pub(crate) enum Edit {
         keyspace: KeyspaceId,
         name: String,
         hasher: KeyHasher,
-        plan: Plan,
+        plan: LevelsPlan,
         /// Who chose the plan.
         #[serde(default)]
         source: PlanSource,
@@ -38,16 +38,8 @@ pub(crate) enum Edit {
     /// of the last in the last. Also written when all data have been moved: then `before` is absent.
     SetPlan {
         keyspace: KeyspaceId,
-        plan: Plan,
-        /// Number of plans that the keyspace had before.
-        number: u16,
-        source: PlanSource,
-        /// The plan whose tables are being replaced, as long as there are any.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<Plan>,
-        /// Number of items for which the plan was made, if it was made for the existing data.
-        #[serde(default)]
-        items_planned: u64,
+        #[serde(flatten)]
+        plan: PlanState,
     },
     /// The keyspace is gone with all its items. Its number is never used again.
     DropKeyspace { keyspace: KeyspaceId },
@@ -117,14 +109,6 @@ pub(crate) enum Edit {
         #[serde(default, skip_serializing_if = "is_none")]
         durable: u64,
     },
-}
-
-impl Edit {
-    /// The keyspace has the plan of this state, and its data have followed the plan as far as the state says.
-    pub fn set_plan(keyspace: KeyspaceId, state: &PlanState) -> Self {
-        let PlanState { plan, number, source, before, items_planned } = state.clone();
-        Self::SetPlan { keyspace, plan, number, source, before, items_planned }
-    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

@@ -236,10 +236,10 @@ pub(crate) fn sample() -> Vec<u8> {
 
     let (mut bytes, chain) = header();
     let hasher = alluvium_base::KeyHasher::Xxh3 { seed: 1 };
-    let (keyspace, plan, source) = (0, alluvium_model::Plan::silt(), super::PlanSource::Own);
+    let (keyspace, plan, source) = (0, alluvium_model::LevelsPlan::silt(), super::PlanSource::Own);
     let range = alluvium_base::HashRange::new(0, 1 << 100);
     let changed = PlanState {
-        plan: alluvium_model::Plan::silt_tiering(),
+        plan: alluvium_model::Plan::silt_tiering().try_into().expect("made of levels"),
         number: 1,
         source: super::PlanSource::Auto,
         before: Some(plan.clone()),
@@ -282,7 +282,7 @@ pub(crate) fn sample() -> Vec<u8> {
     ];
     let chain = encode_record(chain, &edits, &mut bytes);
     let edits = [
-        Edit::set_plan(KeyspaceId(keyspace), &changed),
+        Edit::SetPlan { keyspace: KeyspaceId(keyspace), plan: changed.clone() },
         Edit::DropSorted { keyspace: KeyspaceId(keyspace), level: 1, range },
     ];
     encode_record(chain, &edits, &mut bytes);
@@ -299,7 +299,7 @@ mod tests {
     fn what_fuzzers_start_from_is_sound() {
         let bytes = sample();
         let state = parse("m", &bytes, Some(bytes.len() as u64)).unwrap();
-        assert_eq!(state.keyspaces[&KeyspaceId(0)].plan.number, 1);
+        assert_eq!(state.keyspaces[&KeyspaceId(0)].body.plan.number, 1);
         assert!(state.young_tables().eq([TableId(3)]));
     }
 

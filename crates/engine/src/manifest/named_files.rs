@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use alluvium_base::TableId;
 
-use super::keyspace_state::KeyspaceState;
 use super::state::DatabaseState;
 
 impl DatabaseState {
     /// Whether some keyspace uses the table file of this number.
     pub fn names_file(&self, id: TableId) -> bool {
-        self.keyspaces.values().any(|state| state.files().any(|file| file == id))
+        self.keyspaces.values().any(|state| state.body.files().any(|file| file == id))
     }
 
     /// Numbers of the table files in use that are stored in the second directory, ascending.
@@ -21,7 +20,7 @@ impl DatabaseState {
 
     /// Numbers of all table files in use.
     pub fn files(&self) -> BTreeSet<TableId> {
-        self.keyspaces.values().flat_map(KeyspaceState::files).collect()
+        self.keyspaces.values().flat_map(|keyspace| keyspace.body.files()).collect()
     }
 
     /// Notes the number of items in a table file; 0 means unknown.

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_base::{BlobId, HashRange, KeyspaceId, SegmentId, TableId};
 
 use super::edit::Edit;
-use super::keyspace_state::{KeyspaceState, PlacedTableState, RunState};
+use super::keyspace_state::KeyspaceState;
+use super::levels_state::{LevelsState, PlacedTableState, RunState};
 use super::plan_state::PlanState;
-use crate::level::{Container, pushed, relevelled, replaced};
+use crate::level::{Container, pushed, replaced};
 
 /// The whole structure.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -57,9 +58,7 @@ impl DatabaseState {
                     name: name.clone(),
                     hasher: *hasher,
                     log_start: SegmentId(0),
-                    runs: Vec::new(),
-                    levels: KeyspaceState::empty_levels(&plan),
-                    plan,
+                    body: LevelsState::new(plan),
                     blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
@@ -67,16 +66,12 @@ impl DatabaseState {
                 }
                 self.next_keyspace = self.next_keyspace.max(keyspace.next());
             }
-            Edit::SetPlan { keyspace, plan, number, source, before, items_planned } => {
-                let (plan, before) = (plan.clone(), before.clone());
-                let (number, source, items_planned) = (*number, *source, *items_planned);
-                let plan = PlanState { plan, number, source, before, items_planned };
+            Edit::SetPlan { keyspace, plan } => {
                 let state = self.keyspace(*keyspace)?;
                 if plan.levels() == 0 {
                     return Err(format!("the new plan of keyspace {keyspace} has no levels"));
                 }
-                state.levels = relevelled(&state.levels, plan.levels());
-                state.plan = plan;
+                state.body.set_plan(plan.clone());
             }
             Edit::DropKeyspace { keyspace } => {
                 self.keyspace(*keyspace)?;
@@ -93,14 +88,13 @@ impl DatabaseState {
             Edit::ClearKeyspace { keyspace, log_start } => {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
-                state.runs.clear();
-                state.levels.iter_mut().for_each(Vec::clear);
+                state.body = LevelsState::new(state.body.plan.clone());
                 state.blob_references.clear();
             }
             Edit::AddRun { keyspace, file, shard_bits, repeats, items } => {
                 let (file, shard_bits, repeats) = (*file, *shard_bits, *repeats);
                 let run = RunState { file, shard_bits, repeats, dropped: BTreeSet::new() };
-                self.keyspace(*keyspace)?.runs.push(run);
+                self.keyspace(*keyspace)?.body.runs.push(run);
                 // A file has runs of several keyspaces.
                 self.note_items(file, self.table_items.get(&file).map_or(*items, |known| known + items));
                 self.next_file = self.next_file.max(file.0 + 1);
@@ -108,13 +102,14 @@ impl DatabaseState {
             Edit::DropShards { keyspace, file, shards } => {
                 let state = self.keyspace(*keyspace)?;
                 let run = state
+                    .body
                     .runs
                     .iter_mut()
                     .find(|run| run.file == *file)
                     .ok_or_else(|| format!("shards of run {file}, which does not exist, are dropped"))?;
                 run.dropped.extend(shards);
                 let bits = run.shard_bits;
-                state.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
+                state.body.runs.retain(|run| run.file != *file || run.dropped.len() < 1 << bits);
             }
             Edit::AddSorted { keyspace, file, range, level, over, repeats, items } => {
                 let table = PlacedTableState { file: *file, repeats: *repeats };
@@ -177,7 +172,7 @@ impl DatabaseState {
         if range.low > range.high {
             return Err(format!("a table covers {range}, which is nothing"));
         }
-        let levels = &mut self.keyspace(keyspace)?.levels;
+        let levels = &mut self.keyspace(keyspace)?.body.levels;
         let last = levels.len();
         let number = if number == 0 { last } else { number };
         let level = number.checked_sub(1).and_then(|index| levels.get_mut(index));
@@ -188,7 +183,7 @@ impl DatabaseState {
 #[cfg(test)]
 mod tests {
     use alluvium_base::KeyHasher;
-    use alluvium_model::Plan;
+    use alluvium_model::LevelsPlan;
     use proptest::prelude::*;
 
     use super::super::plan_state::PlanSource;
@@ -200,7 +195,7 @@ mod tests {
             keyspace: KeyspaceId(0),
             name: "default".to_owned(),
             hasher: KeyHasher::Xxh3 { seed: 1 },
-            plan: Plan::silt(),
+            plan: LevelsPlan::silt(),
             source: PlanSource::Database,
         };
         state.apply(&create).unwrap();
@@ -209,11 +204,11 @@ mod tests {
 
     /// A keyspace of four levels.
     fn created_deep() -> DatabaseState {
-        let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
         levels.extend([levels[1]; 2]);
         let mut state = created();
         state.apply(&Edit::DropKeyspace { keyspace: KeyspaceId(0) }).unwrap();
-        let plan = Plan::Levels { sharding, log, levels };
+        let plan = LevelsPlan { sharding, log, levels };
         let hasher = KeyHasher::Xxh3 { seed: 1 };
         let (name, source) = ("deep".to_owned(), PlanSource::Own);
         state.apply(&Edit::CreateKeyspace { keyspace: KeyspaceId(0), name, hasher, plan, source }).unwrap();
@@ -250,7 +245,7 @@ mod tests {
                 };
                 state.apply(&edit).unwrap();
             }
-            for (level, expected) in state.keyspaces[&KeyspaceId(0)].levels.iter().zip(&model) {
+            for (level, expected) in state.keyspaces[&KeyspaceId(0)].body.levels.iter().zip(&model) {
                 prop_assert!(level.windows(2).all(|pair| pair[0].range.high < pair[1].range.low));
                 for (hash, expected) in (0u128..).zip(expected) {
                     let found = level.iter().find(|one| one.range.contains(hash));
@@ -284,7 +279,7 @@ mod tests {
         let old: Edit =
             serde_json::from_str(r#"{"add_sorted":{"keyspace":0,"file":2,"low":5,"high":9}}"#).unwrap();
         state.apply(&old).unwrap();
-        let files: Vec<TableId> = state.keyspaces[&KeyspaceId(0)].files().collect();
+        let files: Vec<TableId> = state.keyspaces[&KeyspaceId(0)].body.files().collect();
         assert_eq!(files, [TableId(1), TableId(2)]);
     }
 
@@ -350,11 +345,11 @@ mod tests {
         state
             .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![1] })
             .unwrap();
-        assert_eq!(state.keyspaces[&KeyspaceId(0)].runs.len(), 1);
+        assert_eq!(state.keyspaces[&KeyspaceId(0)].body.runs.len(), 1);
         state
             .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![0] })
             .unwrap();
-        assert!(state.keyspaces[&KeyspaceId(0)].runs.is_empty());
+        assert!(state.keyspaces[&KeyspaceId(0)].body.runs.is_empty());
         assert!(
             state
                 .apply(&Edit::DropShards { keyspace: KeyspaceId(0), file: TableId(3), shards: vec![0] })

@@ -3,7 +3,7 @@
 use alluvium_base::SegmentId;
 
 use super::edit::Edit;
-use super::keyspace_state::{PlacedTableState, RunState};
+use super::levels_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use super::state::DatabaseState;
 use crate::level::Container;
@@ -36,16 +36,16 @@ impl DatabaseState {
                 keyspace,
                 name: state.name.clone(),
                 hasher: state.hasher,
-                plan: state.plan.plan.clone(),
-                source: state.plan.source,
+                plan: state.body.plan.plan.clone(),
+                source: state.body.plan.source,
             });
-            if state.plan != PlanState::first(state.plan.plan.clone(), state.plan.source) {
-                edits.push(Edit::set_plan(keyspace, &state.plan));
+            if state.body.plan != PlanState::first(state.body.plan.plan.clone(), state.body.plan.source) {
+                edits.push(Edit::SetPlan { keyspace, plan: state.body.plan.clone() });
             }
             if state.log_start > SegmentId(0) {
                 edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
             }
-            for run in &state.runs {
+            for run in &state.body.runs {
                 let RunState { file, shard_bits, repeats, .. } = *run;
                 let items = items.remove(&file).unwrap_or(0);
                 edits.push(Edit::AddRun { keyspace, file, shard_bits, repeats, items });
@@ -54,7 +54,7 @@ impl DatabaseState {
                     edits.push(Edit::DropShards { keyspace, file: run.file, shards });
                 }
             }
-            for (level, containers) in (1..).zip(&state.levels) {
+            for (level, containers) in (1..).zip(&state.body.levels) {
                 for &Container { range, ref tables } in containers {
                     for (number, &PlacedTableState { file, repeats }) in tables.iter().rev().enumerate() {
                         let over = number > 0;

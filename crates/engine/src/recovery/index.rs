@@ -78,9 +78,9 @@ impl Indexed<'_> {
         let Some(owner) = owner else { return Ok(()) };
         let store = self.stores.entry(keyspace).or_insert_with(|| {
             // As many shards as the newest run has: the best guess at the size of the keyspace.
-            let bits = owner.runs.last().map_or(0, |run| run.shard_bits);
-            let items = crate::core::items_for_shard_bits(&owner.plan.plan, bits);
-            new_log_store(&owner.plan.plan, owner.hasher, self.segment.clone(), items, 0, u64::MAX)
+            let bits = owner.body.runs.last().map_or(0, |run| run.shard_bits);
+            let items = owner.body.plan.plan.sharding.items_for_shards(1 << bits);
+            new_log_store(&owner.body.plan.plan, owner.hasher, self.segment.clone(), items, 0, u64::MAX)
         });
         let hash = owner.hasher.hash(item.key);
         self.replayed.references.add(item);

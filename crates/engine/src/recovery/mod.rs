@@ -38,7 +38,6 @@ use crate::options::{Durability, Settings};
 use crate::reserve::Reserve;
 use crate::young_directory::YoungDirectory;
 use crate::{device, young_directory};
-pub(crate) use keyspaces::open_tables;
 use replay::{Replayed, replay};
 use replay_damaged::replay_damaged;
 use segments::SegmentFile;

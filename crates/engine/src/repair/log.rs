@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId};
 use alluvium_io::OpenMode;
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 
 use super::report::ManifestRepair;
 use super::rewrite::RunItems;
@@ -98,7 +98,12 @@ impl Repair {
 
     /// Checks the log that `structure` names. If the log is damaged, or the manifest was, all sound records become
     /// runs.
-    pub fn check_log(&mut self, structure: &mut Structure, survey: &LogSurvey, plan: &Plan) -> Result<()> {
+    pub fn check_log(
+        &mut self,
+        structure: &mut Structure,
+        survey: &LogSurvey,
+        plan: &LevelsPlan,
+    ) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let found = &survey.segments;
         let mut damaged = self.count_missing(survey, &structure.state)?;
@@ -263,7 +268,7 @@ impl Repair {
         segment: &Found,
         required: u64,
         structure: &mut Structure,
-        plan: &Plan,
+        plan: &LevelsPlan,
     ) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let state = &mut structure.state;
@@ -307,8 +312,9 @@ impl Repair {
             let items = self.settle_all(keyspace, items, true)?;
             let count = self.items.get(&keyspace).copied().unwrap_or(0) + items.len() as u64;
             let is_semi_sorted = owner.hasher.is_semi_sorted();
-            let shard_bits = if is_semi_sorted { 0 } else { shard_bits(&owner.plan.plan, count) };
-            let (hasher, plan) = (owner.hasher, &owner.plan);
+            let shard_bits =
+                if is_semi_sorted { 0 } else { owner.body.plan.plan.sharding.shards(count).ilog2() };
+            let (hasher, plan) = (owner.hasher, &owner.body.plan);
             runs.push(RunItems { keyspace, hasher, plan, shard_bits, segments: SegmentSpan::one(id), items });
         }
         if runs.is_empty() {
@@ -318,7 +324,7 @@ impl Repair {
         let places: Vec<_> = runs.iter().map(|run| (run.keyspace, run.shard_bits)).zip(empty).collect();
         for ((keyspace, shard_bits), dropped) in places {
             if let Some(owner) = state.keyspaces.get_mut(&keyspace) {
-                owner.runs.push(RunState { file, shard_bits, repeats: 0.0, dropped });
+                owner.body.runs.push(RunState { file, shard_bits, repeats: 0.0, dropped });
             }
         }
         Ok(())
@@ -377,11 +383,4 @@ fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(Key
 fn starts_with_record(seed: u64, bytes: &[u8]) -> bool {
     let first = Pieces::new(seed, bytes, BLOCK as usize).next();
     matches!(first, Some(Piece::Record { record: Record::Item { .. } | Record::Batch(_), .. }))
-}
-
-fn shard_bits(plan: &Plan, items: u64) -> u32 {
-    match plan {
-        Plan::Levels { sharding, .. } => sharding.shards(items).ilog2(),
-        Plan::Chained(_) => 0,
-    }
 }

@@ -129,6 +129,7 @@ fn repair_with(
     options: &RepairOptions,
 ) -> Result<RepairReport> {
     options.plan.check_executable()?;
+    let plan = options.plan.as_levels()?;
     let storage = match young {
         Some(young) => young.directories.clone(),
         None => environment.storage,
@@ -153,7 +154,7 @@ fn repair_with(
         records: Records::none(&storage, options.dry_run),
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
-    let mut structure = repair.find_structure(&options.plan)?;
+    let mut structure = repair.find_structure(plan)?;
     let renews_id = repair.find_young_directory(&mut structure, young, options.without_young_levels)?;
     for keyspace in structure.state.keyspaces.values_mut() {
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &options.prefix_functions)?;
@@ -163,7 +164,7 @@ fn repair_with(
     repair.open_records(&structure.state, &log.blobs, structure.report)?;
     repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
-    repair.check_log(&mut structure, &log, &options.plan)?;
+    repair.check_log(&mut structure, &log, plan)?;
     repair.finish_records(&mut structure.state)?;
     repair.report.changed = structure.report != ManifestRepair::Sound
         || renews_id

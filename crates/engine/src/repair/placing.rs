@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_base::{HashRange, KeyspaceId, SegmentId, TableId};
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 
 use crate::level::{Container, replaced};
 use crate::manifest::{DatabaseState, Edit, PlacedTableState, RunState};
@@ -34,7 +34,7 @@ impl Found {
             return None;
         }
         let keyspace = section.keyspace();
-        let last = state.keyspaces.get(&keyspace)?.levels.len();
+        let last = state.keyspaces.get(&keyspace)?.body.levels.len();
         // Older files do not name the level: there was one of sorted layout, the last.
         let level = section.level().unwrap_or(last).clamp(1, last);
         let (plan_number, range, segments) = (section.plan_number(), section.range(), section.segments());
@@ -62,13 +62,16 @@ fn is_of_level(section: &Section) -> bool {
 }
 
 /// `plan`, with as many levels as the sections name.
-pub(super) fn plan_with_levels<'s>(plan: &Plan, sections: impl Iterator<Item = &'s Section>) -> Plan {
-    let Plan::Levels { sharding, log, mut levels } = plan.clone() else { return plan.clone() };
+pub(super) fn plan_with_levels<'s>(
+    plan: &LevelsPlan,
+    sections: impl Iterator<Item = &'s Section>,
+) -> LevelsPlan {
+    let mut plan = plan.clone();
     let needed = sections.filter_map(|section| section.level()).max().map_or(0, |level| level + 1);
-    while levels.len() < needed {
-        levels.push(levels[levels.len() - 1]);
+    while plan.levels.len() < needed {
+        plan.levels.push(plan.levels[plan.levels.len() - 1]);
     }
-    Plan::Levels { sharding, log, levels }
+    plan
 }
 
 /// Places the tables of the levels below the youngest.
@@ -114,7 +117,7 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(TableId, &Secti
             container.tables.iter().any(|table| newest(table) >= segment)
         };
         let merged = |section: &Section| {
-            let holding = keyspace.levels.iter().flatten().filter(holds_it);
+            let holding = keyspace.body.levels.iter().flatten().filter(holds_it);
             let left = without(section.range(), holding.map(|container| container.range));
             segment > SegmentId(0) && left.is_empty()
         };
@@ -125,7 +128,7 @@ pub(super) fn place_runs(state: &mut DatabaseState, sections: &[(TableId, &Secti
             .collect();
         if !live.is_empty() {
             let dropped = (0..1 << shard_bits).filter(|shard| !live.contains(shard)).collect();
-            keyspace.runs.push(RunState { file: number, shard_bits, repeats: 0.0, dropped });
+            keyspace.body.runs.push(RunState { file: number, shard_bits, repeats: 0.0, dropped });
         }
     }
 }

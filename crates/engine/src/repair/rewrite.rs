@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use alluvium_base::{KeyHasher, KeyspaceId, TableId};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
-use alluvium_model::{Plan, TableLayout};
+use alluvium_model::{LevelsPlan, TableLayout};
 
 use super::Repair;
-use crate::compact::{Below, begin_ordered, level_spec, tag_bits};
+use crate::compact::{Below, begin_ordered, tag_bits};
 use crate::error::Result;
 use crate::file_names::table_file_name;
 use crate::item::EncodedItem;
@@ -59,7 +59,7 @@ impl Repair {
     pub fn write_sorted(
         &mut self,
         spec: SectionSpec,
-        plan: &Plan,
+        plan: &LevelsPlan,
         level: usize,
         segments: SegmentSpan,
         items: &YoungItems,
@@ -71,7 +71,7 @@ impl Repair {
         let mut writer = TableWriter::create(&*self.storage, &table_file_name(number), number)?;
         writer.set_segments(segments);
         let size = (items.len() as u64, items.encoded_bytes());
-        begin_ordered(&mut writer, level_spec(plan, level), spec, size, Below::default());
+        begin_ordered(&mut writer, &plan.levels[level], spec, size, Below::default());
         let mut range = items.range(spec.range);
         while let Some((hash, item)) = range.peek() {
             writer.push(hash, &item)?;
@@ -100,7 +100,7 @@ fn write_shard(writer: &mut TableWriter, run: &RunItems<'_>, shard: u32) -> Resu
     let (keyspace, hasher) = (run.keyspace, run.hasher);
     let plan_number = run.plan.number;
     let spec = SectionSpec { keyspace, hasher, range, level: 0, plan_number };
-    let level = level_spec(&run.plan.plan, 0);
+    let level = &run.plan.plan.levels[0];
     let bytes = items.iter().map(|item| item.bytes.len() as u64).sum();
     let size = (items.len() as u64, bytes);
     let Some(tag_bits) = tag_bits(level) else {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId, TableId};
-use alluvium_model::Plan;
+use alluvium_model::LevelsPlan;
 
 use super::Repair;
 use super::placing::{place_in_gaps, place_runs, place_sorted, plan_with_levels};
@@ -12,8 +12,8 @@ use crate::core::check_plan;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::{parse_blob_file_name, parse_table_file_name, table_file_name};
 use crate::manifest::{
-    CURRENT, Current, DatabaseState, Edit, KeyspaceState, PlanSource, PlanState, RunState, Scraps,
-    manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
+    CURRENT, Current, DatabaseState, Edit, KeyspaceState, LevelsState, PlanSource, PlanState, RunState,
+    Scraps, manifest_file_name, parse, parse_current, parse_manifest_file_name, read_all, salvage,
 };
 use crate::table::{Error as TableError, Layout, Section, Table, is_of_other_version, salvage_file};
 
@@ -30,7 +30,7 @@ pub(super) struct Structure {
 impl Repair {
     /// Determines the structure: from the manifest in use if that can be read completely, otherwise from everything
     /// that exists.
-    pub fn find_structure(&mut self, plan: &Plan) -> Result<Structure> {
+    pub fn find_structure(&mut self, plan: &LevelsPlan) -> Result<Structure> {
         let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
         let mut manifests: Vec<u64> =
             names.iter().filter_map(|name| parse_manifest_file_name(name)).collect();
@@ -108,7 +108,7 @@ impl Repair {
     }
 
     /// Assembles the structure from the readable edits, in their order, and from the tables.
-    fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &Plan) -> Result<DatabaseState> {
+    fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &LevelsPlan) -> Result<DatabaseState> {
         let known = Known::from_edits(edits);
         let numbers: BTreeSet<TableId> =
             names.iter().filter_map(|name| parse_table_file_name(name)).collect();
@@ -142,7 +142,7 @@ impl Repair {
             });
             // The tables' own hash key counts: their items were placed by it.
             keyspace.hasher = section.hasher();
-            keyspace.plan.number = keyspace.plan.number.max(section.plan_number());
+            keyspace.body.plan.number = keyspace.body.plan.number.max(section.plan_number());
         }
         place_sorted(&mut state, &sections);
         place_runs(&mut state, &sections);
@@ -174,13 +174,13 @@ impl Repair {
         for (id, layout) in found {
             let Some(keyspace) = state.keyspaces.get_mut(&id) else { continue };
             if layout == Layout::Hash as u8 {
-                let place = keyspace.runs.partition_point(|run| run.file < number);
-                keyspace.runs.insert(
+                let place = keyspace.body.runs.partition_point(|run| run.file < number);
+                keyspace.body.runs.insert(
                     place,
                     RunState { file: number, shard_bits: 0, repeats: 0.0, dropped: BTreeSet::new() },
                 );
             } else {
-                let Some(last) = keyspace.levels.last_mut() else { continue };
+                let Some(last) = keyspace.body.levels.last_mut() else { continue };
                 place_in_gaps(last, number);
             }
         }
@@ -234,12 +234,7 @@ impl Known {
                     let plan = PlanState::first(plan.clone(), *source);
                     known.created.insert(*keyspace, (name.clone(), *hasher, plan));
                 }
-                Edit::SetPlan { keyspace, plan, number, source, before, items_planned } => {
-                    let (plan, before) = (plan.clone(), before.clone());
-                    let (number, source, items_planned) = (*number, *source, *items_planned);
-                    let plan = PlanState { plan, number, source, before, items_planned };
-                    known.planned.insert(*keyspace, plan);
-                }
+                Edit::SetPlan { keyspace, plan } => drop(known.planned.insert(*keyspace, plan.clone())),
                 Edit::ClearKeyspace { keyspace, log_start } => {
                     let cleared = known.cleared.entry(*keyspace).or_default();
                     *cleared = (*cleared).max(*log_start);
@@ -268,7 +263,7 @@ impl Known {
     }
 
     /// The state without tables. Names that two keyspaces have because of damage get a number.
-    fn state(&self, plan: &Plan) -> DatabaseState {
+    fn state(&self, plan: &LevelsPlan) -> DatabaseState {
         let mut state = DatabaseState {
             seed: self.seed,
             next_file: self.next_file,
@@ -302,25 +297,21 @@ impl Known {
 }
 
 /// `plan`, or the default plan for the hasher's order if `plan` does not suit it.
-fn suited(plan: &Plan, hasher: &KeyHasher) -> Plan {
+fn suited(plan: &LevelsPlan, hasher: &KeyHasher) -> LevelsPlan {
     match check_plan(plan, hasher) {
         Ok(()) => plan.clone(),
-        Err(_) if hasher.is_semi_sorted() => Plan::semi_sorted(),
-        Err(_) => Plan::silt(),
+        Err(_) if hasher.is_semi_sorted() => LevelsPlan::semi_sorted(),
+        Err(_) => LevelsPlan::silt(),
     }
 }
 
 /// A keyspace whose name is lost.
 pub(super) fn unnamed(id: KeyspaceId, hasher: KeyHasher, plan: PlanState) -> KeyspaceState {
-    let name = format!("keyspace-{id}");
-    let levels = KeyspaceState::empty_levels(&plan);
     KeyspaceState {
-        name,
+        name: format!("keyspace-{id}"),
         hasher,
-        plan,
         log_start: SegmentId(0),
-        runs: Vec::new(),
-        levels,
+        body: LevelsState::new(plan),
         blob_references: BTreeMap::new(),
     }
 }

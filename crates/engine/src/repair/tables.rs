@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::file_names::table_file_name;
 use crate::item::EncodedItem;
 use crate::level::Container;
-use crate::manifest::{DatabaseState, KeyspaceState, PlacedTableState, RunState};
+use crate::manifest::{DatabaseState, KeyspaceState, LevelsState, PlacedTableState, RunState};
 use crate::merge::YoungItems;
 use crate::table::{
     Error as TableError, SalvagedItem, SalvagedPages, Section, SectionSpec, SegmentSpan, Table,
@@ -199,7 +199,7 @@ impl Repair {
         for claim in claims.iter_mut() {
             claim.items.finish();
             // Tables below it in its own level count, too: only a last level of one run hides nothing.
-            let last = state.keyspaces.get(&claim.keyspace).map_or(0, |keyspace| keyspace.levels.len());
+            let last = state.keyspaces.get(&claim.keyspace).map_or(0, |keyspace| keyspace.body.levels.len());
             let hides = !matches!(claim.place, Place::Sorted { level, .. } if level == last)
                 || state.keyspaces.get(&claim.keyspace).is_some_and(is_piled);
             claim.items = self.settle_all(claim.keyspace, std::mem::take(&mut claim.items), hides)?;
@@ -226,7 +226,7 @@ impl Repair {
         let plans: BTreeMap<KeyspaceId, _> = state
             .keyspaces
             .iter()
-            .map(|(&id, keyspace)| (id, (keyspace.plan.clone(), keyspace.hasher)))
+            .map(|(&id, keyspace)| (id, (keyspace.body.plan.clone(), keyspace.hasher)))
             .collect();
         for claim in claims.into_iter().filter(|claim| claim.items.len() > 0) {
             let Claim { keyspace, place, segments, items } = claim;
@@ -253,16 +253,16 @@ impl Repair {
             }
         }
         for (&id, keyspace) in &mut state.keyspaces {
-            let runs = std::mem::take(&mut keyspace.runs);
+            let runs = std::mem::take(&mut keyspace.body.runs);
             let replacement =
                 |run: RunState| if run.file == number { placed.get(&id).cloned() } else { Some(run) };
-            keyspace.runs = runs.into_iter().filter_map(replacement).collect();
+            keyspace.body.runs = runs.into_iter().filter_map(replacement).collect();
             let placed = |level: usize, low: u128| {
                 let place =
                     sorted_places.iter().find(|place| (place.0, place.1, place.2) == (id, level, low));
                 place.map(|place| place.3)
             };
-            replace_tables(keyspace, number, placed);
+            replace_tables(&mut keyspace.body, number, placed);
         }
         Ok(())
     }
@@ -270,12 +270,8 @@ impl Repair {
 
 /// Replaces file `number` by the table file that `new` names for the number of the level and the start of the
 /// container, or removes it if there is none.
-fn replace_tables(
-    keyspace: &mut KeyspaceState,
-    number: TableId,
-    new: impl Fn(usize, u128) -> Option<TableId>,
-) {
-    for (level, containers) in (1..).zip(&mut keyspace.levels) {
+fn replace_tables(body: &mut LevelsState, number: TableId, new: impl Fn(usize, u128) -> Option<TableId>) {
+    for (level, containers) in (1..).zip(&mut body.levels) {
         for container in containers.iter_mut() {
             let low = container.range.low;
             container.tables.retain(|table| {
@@ -294,7 +290,7 @@ fn replace_tables(
 
 /// Whether several tables of the last level are above each other.
 fn is_piled(keyspace: &KeyspaceState) -> bool {
-    keyspace.levels.last().is_some_and(|level| level.iter().any(|container| container.tables.len() > 1))
+    keyspace.body.levels.last().is_some_and(|level| level.iter().any(|container| container.tables.len() > 1))
 }
 
 /// Adds the item to the claim that it belongs to.
@@ -327,9 +323,9 @@ impl LiveItems {
 pub(super) fn claims_of(state: &DatabaseState, number: TableId) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (&id, keyspace) in &state.keyspaces {
-        let runs = keyspace.runs.iter().filter(|run| run.file == number);
+        let runs = keyspace.body.runs.iter().filter(|run| run.file == number);
         claims.extend(runs.map(|run| Claim::new(id, Place::Run(run.clone()))));
-        for (level, containers) in (1..).zip(&keyspace.levels) {
+        for (level, containers) in (1..).zip(&keyspace.body.levels) {
             let has_it = |container: &&Container<PlacedTableState>| {
                 container.tables.iter().any(|table| table.file == number)
             };
@@ -346,8 +342,8 @@ pub(super) fn claims_of(state: &DatabaseState, number: TableId) -> Vec<Claim> {
 
 fn remove_claims(state: &mut DatabaseState, number: TableId) {
     for keyspace in state.keyspaces.values_mut() {
-        keyspace.runs.retain(|run| run.file != number);
-        replace_tables(keyspace, number, |_, _| None);
+        keyspace.body.runs.retain(|run| run.file != number);
+        replace_tables(&mut keyspace.body, number, |_, _| None);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use alluvium_model::{Growth, LogSpec, Plan, Sharding};
+use alluvium_model::{Growth, LevelSpec, LevelsPlan, Plan};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -26,23 +26,21 @@ const RANDOM_PLANS: usize = 4;
 impl Plans {
     /// Half of all databases change their plans: among `own`, the named ones that the engine executes, and random ones,
     /// all with shards and logs as small as those of `own`.
-    pub fn random(rng: &mut StdRng, own: &Plan, semi_sorted: &Plan) -> Self {
-        let (Plan::Levels { sharding, log, .. }, Plan::Levels { levels, .. }) = (own, &Plan::silt()) else {
-            return Self::default();
-        };
+    pub fn random(rng: &mut StdRng, own: &LevelsPlan, semi_sorted: &LevelsPlan) -> Self {
         if rng.random() {
             return Self::default();
         }
-        let small = |plan: &Plan| small(plan, *sharding, *log);
-        let named = || Plan::NAMES.iter().filter_map(|name| Plan::named(name).ok());
-        let of_random = |levels| Plan::Levels { sharding: *sharding, log: *log, levels };
-        let mut hashed = vec![own.clone()];
-        hashed.extend(named().filter(Plan::is_executable).map(|plan| small(&plan)));
-        hashed.extend((0..RANDOM_PLANS).map(|_| of_random(random_levels(rng, levels[0]))));
-        let mut of_prefixes = vec![semi_sorted.clone()];
-        let suits = |plan: &Plan| plan.check_executable_semi_sorted().is_ok();
-        of_prefixes.extend(named().filter(suits).map(|plan| small(&plan)));
-        of_prefixes.extend((0..RANDOM_PLANS).map(|_| of_random(semi_sorted_levels(rng))));
+        let sized = |levels| LevelsPlan { levels, ..own.clone() }.into();
+        let named =
+            || Plan::NAMES.iter().filter_map(|name| LevelsPlan::try_from(Plan::named(name).ok()?).ok());
+        let young = LevelsPlan::silt().levels[0];
+        let mut hashed = vec![own.clone().into()];
+        hashed.extend(named().filter(|plan| plan.check_executable().is_ok()).map(|plan| sized(small(plan))));
+        hashed.extend((0..RANDOM_PLANS).map(|_| sized(random_levels(rng, young))));
+        let mut of_prefixes = vec![semi_sorted.clone().into()];
+        let suits = |plan: &LevelsPlan| plan.check_executable_semi_sorted().is_ok();
+        of_prefixes.extend(named().filter(suits).map(|plan| sized(small(plan))));
+        of_prefixes.extend((0..RANDOM_PLANS).map(|_| sized(semi_sorted_levels(rng))));
         Self { hashed, semi_sorted: of_prefixes, last: Cell::new(0) }
     }
 
@@ -63,15 +61,15 @@ impl Plans {
     }
 }
 
-/// The plan's levels with shards and a log of this size, and levels that some hundred items fill.
-fn small(plan: &Plan, sharding: Sharding, log: LogSpec) -> Plan {
-    let Plan::Levels { mut levels, .. } = plan.clone() else { unreachable!("it is executed") };
+/// The plan's levels, made so small that some hundred items fill them.
+fn small(plan: LevelsPlan) -> Vec<LevelSpec> {
+    let mut levels = plan.levels;
     for level in &mut levels {
         if let Growth::Tiering { runs_max, .. } = &mut level.growth {
             *runs_max = (*runs_max / 4).max(2);
         }
     }
-    Plan::Levels { sharding, log, levels }
+    levels
 }
 
 impl Session<'_> {

@@ -1,7 +1,7 @@
 //! Properties of a simulated database, chosen once per seed.
 
 use alluvium_base::PrefixRule;
-use alluvium_model::{Filter, Growth, Index, LevelSpec, Plan, TableLayout};
+use alluvium_model::{Filter, Growth, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -55,7 +55,7 @@ impl Shape {
     /// changes of plans. Seeds without these therefore replay as they did before these existed.
     pub fn random(rng: &mut StdRng, order_rng: &mut StdRng, plan_rng: &mut StdRng) -> Self {
         let plan = if rng.random() { Plan::silt() } else { Plan::silt_tiering() };
-        let Plan::Levels { mut sharding, mut log, mut levels } = plan else { unreachable!() };
+        let LevelsPlan { mut sharding, mut log, mut levels } = plan.try_into().expect("it is made of levels");
         let is_deep = rng.random_range(0..3) > 0;
         if is_deep {
             levels = random_levels(rng, levels[0]);
@@ -91,8 +91,8 @@ impl Shape {
                 name_runs(levels, order_rng);
             }
         }
-        let plan = Plan::Levels { sharding, log, levels };
-        let semi_sorted_plan = Plan::Levels { sharding, log, levels: semi_sorted_levels };
+        let plan = LevelsPlan { sharding, log, levels };
+        let semi_sorted_plan = LevelsPlan { levels: semi_sorted_levels, ..plan.clone() };
         let plans = Plans::random(plan_rng, &plan, &semi_sorted_plan);
         if plans.change() {
             weights[26] = plan_rng.random_range(1..5);
@@ -102,8 +102,8 @@ impl Shape {
             plans,
             prefix_rules,
             lists_prefixes: order_rng.random(),
-            semi_sorted_plan,
-            plan,
+            semi_sorted_plan: semi_sorted_plan.into(),
+            plan: plan.into(),
             keyspaces,
             keys: rng.random_range(5..if is_deep { 800 } else { 400 }),
             value_bytes_max: *[8, 100, 600, 1900, 6000].get(rng.random_range(0..5)).expect("in range"),

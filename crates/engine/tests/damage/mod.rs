@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Db, Environment, Error, Keyspace, Metadata, Plan, VerifyReport};
+use alluvium::{Db, Environment, Error, Keyspace, LevelsPlan, Metadata, Plan, VerifyReport};
 use alluvium_io::{Clock as _, SimulatedClock, SimulatedStorage};
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 
@@ -35,17 +35,17 @@ pub fn key(number: u32) -> Vec<u8> {
 
 /// Small enough that every kind of file exists and none is large.
 pub fn plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 100;
     sharding.items_per_shard = 200;
     sharding.shards_max = 2;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 /// The same with tables in buckets, some with filters of their own and some with filters for several tables.
 pub fn plan_in_buckets() -> Plan {
-    let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
+    let Plan::Levels(LevelsPlan { sharding, log, .. }) = plan() else { unreachable!() };
     let bucketed = |runs_max, filter| LevelSpec {
         growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
         table: TableLayout::Bucketed,
@@ -55,19 +55,19 @@ pub fn plan_in_buckets() -> Plan {
     let bloom = |on_flash| Filter::BloomCluster { on_flash };
     let levels = [(2, Filter::Static { bits: 9 }), (3, bloom(false)), (9, bloom(true))];
     let levels = levels.map(|(runs_max, filter)| bucketed(runs_max, filter));
-    Plan::Levels { sharding, log, levels: levels.to_vec() }
+    Plan::Levels(LevelsPlan { sharding, log, levels: levels.to_vec() })
 }
 
 /// The same with filters each of which names one of several tables.
 pub fn plan_of_named_runs() -> Plan {
-    let Plan::Levels { sharding, log, .. } = plan() else { unreachable!() };
+    let Plan::Levels(LevelsPlan { sharding, log, .. }) = plan() else { unreachable!() };
     let tiering = |runs_max| LevelSpec {
         growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
         table: TableLayout::Sorted,
         filter: Filter::MultiLevelCuckoo { tag_bits: 12 },
         index: Index::Fences,
     };
-    Plan::Levels { sharding, log, levels: vec![tiering(3), tiering(3), tiering(8)] }
+    Plan::Levels(LevelsPlan { sharding, log, levels: vec![tiering(3), tiering(3), tiering(8)] })
 }
 
 pub fn environment(storage: SimulatedStorage, clock: &SimulatedClock) -> Environment {

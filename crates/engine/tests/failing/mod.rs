@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alluvium::{Db, Durability, Environment, Error, Keyspace, Plan};
+use alluvium::{Db, Durability, Environment, Error, Keyspace, LevelsPlan, Plan};
 use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
 
 pub fn plan() -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
     sharding.log_entries_per_shard = 4_000;
     log.segment_bytes_max = 64 << 10;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 pub fn open(storage: &SimulatedStorage, durability: Durability) -> (Db, Keyspace) {

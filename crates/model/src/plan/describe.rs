@@ -2,31 +2,35 @@
 
 use std::fmt;
 
-use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, Plan, TableLayout};
+use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
 impl fmt::Display for Plan {
-    /// The log, then each level, young to old; equal neighbours are counted.
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Levels(plan) => plan.fmt(out),
             Self::Chained(ChainedSpec { chain_length_mean }) => {
                 write!(out, "log chained from a directory, {chain_length_mean} keys a chain")
             }
-            Self::Levels { levels, .. } => {
-                out.write_str("log")?;
-                let mut seen = 0;
-                for group in levels.chunk_by(|left, right| left == right) {
-                    seen += group.len();
-                    match group.len() {
-                        1 => {
-                            out.write_str(" > ")?;
-                            group[0].describe(out, seen == levels.len())?;
-                        }
-                        count => write!(out, " > {count} x ({})", group[0])?,
-                    }
+        }
+    }
+}
+
+impl fmt::Display for LevelsPlan {
+    /// The log, then each level, young to old; equal neighbours are counted.
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("log")?;
+        let mut seen = 0;
+        for group in self.levels.chunk_by(|left, right| left == right) {
+            seen += group.len();
+            match group.len() {
+                1 => {
+                    out.write_str(" > ")?;
+                    group[0].describe(out, seen == self.levels.len())?;
                 }
-                Ok(())
+                count => write!(out, " > {count} x ({})", group[0])?,
             }
         }
+        Ok(())
     }
 }
 

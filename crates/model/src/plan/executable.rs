@@ -2,19 +2,46 @@
 //!
 //! The rule looks at one level at a time, so that a search can apply it while it chooses.
 
-use super::{Filter, Growth, Index, LevelSpec, Plan, PlanError, TableLayout};
+use super::{Filter, Growth, Index, LevelSpec, LevelsPlan, Plan, PlanError, TableLayout};
 
 /// Maximum number of runs that one multi-level filter covers.
 const MULTI_LEVEL_RUNS_MAX: u32 = 8;
 
 impl Plan {
+    /// The plan as one of levels: what the engine executes.
+    ///
+    /// # Errors
+    /// For a chained plan: the engine has no structure for it.
+    pub fn as_levels(&self) -> Result<&LevelsPlan, PlanError> {
+        match self {
+            Self::Levels(plan) => Ok(plan),
+            Self::Chained(_) => Err(PlanError(
+                "the engine executes plans of levels; a chained plan is not among them".to_owned(),
+            )),
+        }
+    }
+
+    /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys. Returns
+    /// the reason if not.
+    pub fn check_executable(&self) -> Result<(), PlanError> {
+        self.validate()?;
+        self.as_levels()?.check_executable()
+    }
+
+    /// Whether the engine executes the plan for keyspaces in the order of hashed keys.
+    pub fn is_executable(&self) -> bool {
+        self.check_executable().is_ok()
+    }
+}
+
+impl LevelsPlan {
     /// Checks that the plan is legal and that the engine executes it for keyspaces in the order of hashed keys. Returns
     /// the reason if not.
     pub fn check_executable(&self) -> Result<(), PlanError> {
         self.check_levels(LevelSpec::check_executable)
     }
 
-    /// Like [`Plan::check_executable`], for semi-sorted keyspaces: those that keep the items of a key's prefix
+    /// Like [`LevelsPlan::check_executable`], for semi-sorted keyspaces: those that keep the items of a key's prefix
     /// together.
     pub fn check_executable_semi_sorted(&self) -> Result<(), PlanError> {
         self.check_levels(LevelSpec::check_executable_semi_sorted)
@@ -25,15 +52,8 @@ impl Plan {
         check: fn(&LevelSpec, usize, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
         self.validate()?;
-        let Self::Levels { levels, .. } = self else {
-            return refuse("the engine executes plans of levels; a chained plan is not among them");
-        };
-        levels.iter().enumerate().try_for_each(|(number, level)| check(level, number, levels.len()))
-    }
-
-    /// Whether the engine executes the plan for keyspaces in the order of hashed keys.
-    pub fn is_executable(&self) -> bool {
-        self.check_executable().is_ok()
+        let levels = self.levels.len();
+        (0..).zip(&self.levels).try_for_each(|(number, level)| check(level, number, levels))
     }
 }
 
@@ -125,21 +145,23 @@ mod tests {
     #[test]
     fn semi_sorted_keyspaces_need_three_level_indexes() {
         for name in Plan::NAMES {
-            let fits = Plan::named(name).unwrap().check_executable_semi_sorted();
+            let plan = Plan::named(name).unwrap();
+            let fits = plan.as_levels().and_then(LevelsPlan::check_executable_semi_sorted);
             let is_semi_sorted = ["semi-sorted", "slimdb", "slimdb-tiering"].contains(&name);
             assert_eq!(fits.is_ok(), is_semi_sorted, "{name}: {fits:?}");
         }
-        let reason = Plan::leveled().check_executable_semi_sorted().unwrap_err().to_string();
+        let reason =
+            Plan::leveled().as_levels().unwrap().check_executable_semi_sorted().unwrap_err().to_string();
         assert!(reason.contains("uniform"), "{reason}");
     }
 
     #[test]
     fn what_would_be_ignored_is_refused() {
-        let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { sharding, log, levels } = LevelsPlan::silt();
         let with = |number: usize, change: fn(&mut LevelSpec)| {
             let mut levels = levels.clone();
             change(&mut levels[number]);
-            Plan::Levels { sharding, log, levels }.check_executable()
+            Plan::Levels(LevelsPlan { sharding, log, levels }).check_executable()
         };
         assert!(with(1, |_| ()).is_ok());
         assert!(with(1, |level| level.index = Index::Trie).is_ok());
@@ -156,8 +178,8 @@ mod tests {
         assert!(many.unwrap_err().to_string().contains("eight runs"));
         let leveled = with(0, |level| level.growth = Growth::Leveling { ratio: 4.0 });
         assert!(leveled.unwrap_err().to_string().contains("youngest"));
-        let Plan::Levels { levels, .. } = Plan::silt() else { unreachable!() };
-        let alone = Plan::Levels { sharding, log, levels: levels[..1].to_vec() };
+        let LevelsPlan { levels, .. } = LevelsPlan::silt();
+        let alone = Plan::Levels(LevelsPlan { sharding, log, levels: levels[..1].to_vec() });
         assert!(alone.check_executable().unwrap_err().to_string().contains("two levels"));
     }
 

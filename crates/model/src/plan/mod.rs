@@ -4,6 +4,7 @@ mod delay;
 mod describe;
 mod executable;
 mod json;
+mod levels_plan;
 mod named;
 mod sharding;
 
@@ -12,6 +13,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 pub use delay::merge_delay_ns;
+pub use levels_plan::LevelsPlan;
 pub use sharding::Sharding;
 
 /// A storage layout: either a log with levels below it, or a log whose items are chained from a directory.
@@ -19,14 +21,7 @@ pub use sharding::Sharding;
 #[serde(rename_all = "snake_case")]
 pub enum Plan {
     /// A log that freezes into runs, which levels collect and merge (SILT, LSM-trie, SlimDB, LevelDB).
-    Levels {
-        /// How the hash space is cut for writers.
-        sharding: Sharding,
-        /// The log in front.
-        log: LogSpec,
-        /// The levels, young to old. At least one.
-        levels: Vec<LevelSpec>,
-    },
+    Levels(#[serde(with = "levels_plan::Fields")] LevelsPlan),
     /// SkimpyStash: one log, its items linked into chains from an in-memory directory.
     Chained(ChainedSpec),
 }
@@ -147,12 +142,6 @@ pub const TIERS_GARBAGE_SHARE_MAX: f64 = 0.5;
 /// holds, from which on the container is merged into itself.
 pub const LAST_GARBAGE_SHARE_MAX: f64 = 0.1;
 
-/// Maximum number of shards: each has its own log index, which takes about a kilobyte when empty.
-const SHARDS_MAX: u32 = 1 << 14;
-
-/// Maximum number of levels. Each holds a multiple of the one above, so a handful suffices for any store.
-const LEVELS_MAX: usize = 64;
-
 /// Maximum number of runs of a level: each lookup may check all of them.
 const RUNS_MAX: u32 = 4096;
 
@@ -192,64 +181,25 @@ impl Growth {
 }
 
 impl Plan {
-    /// Number of items for which the hash space is cut into shards, with `present` items now and `expected` expected in
-    /// the end. If only their bytes and number bound the runs of the youngest level, runs stay for long, and those of
-    /// few, large shards would have to be merged as the data grows. Such plans have their final shards from the
-    /// beginning.
+    /// Number of items for which the hash space is cut into shards, see [`LevelsPlan::items_sharded`].
     pub fn items_sharded(&self, present: u64, expected: u64) -> u64 {
         match self {
-            Self::Levels { levels, .. }
-                if levels.first().is_some_and(|young| young.growth.items_max(1.0).is_infinite()) =>
-            {
-                present.max(expected)
-            }
-            Self::Levels { .. } | Self::Chained(_) => present,
+            Self::Levels(plan) => plan.items_sharded(present, expected),
+            Self::Chained(_) => present,
         }
     }
 
     /// Checks that the parts fit together. Returns the reason if they don't.
     pub fn validate(&self) -> Result<(), PlanError> {
-        let refuse = |reason: &str| Err(PlanError(reason.to_owned()));
-        let (sharding, log, levels) = match self {
-            Self::Levels { sharding, log, levels } => (sharding, log, levels),
+        match self {
+            Self::Levels(plan) => plan.validate(),
             Self::Chained(ChainedSpec { chain_length_mean }) => {
-                return match (0.01..=255.0).contains(chain_length_mean) {
+                match (0.01..=255.0).contains(chain_length_mean) {
                     true => Ok(()),
-                    false => refuse("chain_length_mean lies outside 0.01..=255"),
-                };
+                    false => Err(PlanError("chain_length_mean lies outside 0.01..=255".to_owned())),
+                }
             }
-        };
-        if !sharding.shards_max.is_power_of_two() {
-            return refuse("shards_max is not a power of two");
         }
-        if sharding.shards_max > SHARDS_MAX {
-            return refuse("shards_max lies above 16384");
-        }
-        if !(64..=1 << 20).contains(&sharding.log_entries_per_shard) {
-            return refuse("log_entries_per_shard lies outside 64..=1048576");
-        }
-        if !(sharding.log_share > 0.0 && sharding.log_share < 1.0) {
-            return refuse("log_share does not lie between 0 and 1");
-        }
-        if sharding.items_per_shard == 0 {
-            return refuse("items_per_shard is zero");
-        }
-        if !(64 << 10..=4 << 30).contains(&log.segment_bytes_max) {
-            return refuse("log segment_bytes_max lies outside 64 KiB..=4 GiB");
-        }
-        if log.tag_bits != 15 {
-            return refuse("the log index has tags of 15 bits");
-        }
-        if levels.is_empty() {
-            return refuse("a plan has at least one level");
-        }
-        if levels.len() > LEVELS_MAX {
-            return refuse("a plan has at most 64 levels");
-        }
-        for level in levels {
-            level.validate()?;
-        }
-        Ok(())
     }
 }
 
@@ -310,9 +260,9 @@ mod tests {
 
     #[test]
     fn illegal_combinations_are_refused_with_a_reason() {
-        let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
         levels[0].filter = Filter::None;
-        let error = Plan::Levels { sharding, log, levels }.validate().unwrap_err();
+        let error = Plan::Levels(LevelsPlan { sharding, log, levels }).validate().unwrap_err();
         assert!(error.to_string().contains("needs one"), "{error}");
     }
 

@@ -1,6 +1,9 @@
 //! Plans by name: the papers' designs as values.
 
-use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Plan, PlanError, Sharding, TableLayout};
+use super::{
+    ChainedSpec, Filter, Growth, Index, LevelSpec, LevelsPlan, LogSpec, Plan, PlanError, Sharding,
+    TableLayout,
+};
 
 /// Bits of the fingerprints of SlimDB's filters.
 const SLIMDB_TAG_BITS: u32 = 12;
@@ -28,20 +31,7 @@ impl Plan {
     /// SILT: log, hash runs with filters, one sorted run with page fences. The level's `share` is the average part of
     /// all items that is in filtered hash runs.
     pub fn silt() -> Self {
-        Self::levels(vec![
-            LevelSpec {
-                growth: Growth::Tiering { runs_max: 64, share: 0.095 },
-                table: TableLayout::Hash,
-                filter: Filter::Cuckoo { tag_bits: 15 },
-                index: Index::Implicit,
-            },
-            LevelSpec {
-                growth: Growth::Leveling { ratio: 4.0 },
-                table: TableLayout::Sorted,
-                filter: Filter::None,
-                index: Index::Fences,
-            },
-        ])
+        Self::Levels(LevelsPlan::silt())
     }
 
     /// SILT for items of some hundred bytes or more, for which the memory of a filter per item is small in comparison.
@@ -49,14 +39,12 @@ impl Plan {
     /// run only when a quarter of the items has newer values, or when there are very many runs. Logs are larger than
     /// those of `silt`, so that runs are few, and shards are smaller, because a merge holds a shard's runs in memory.
     pub fn silt_tiering() -> Self {
-        let Self::Levels { sharding, log, mut levels } = Self::silt() else {
-            unreachable!("it is made of levels")
-        };
+        let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
         levels[0].growth = Growth::Tiering { runs_max: 128, share: Growth::ANY_SHARE };
         // Few items are there, and without a filter each lookup of an absent key would read one page for them.
         levels[1].filter = Filter::Cuckoo { tag_bits: SORTED_TAG_BITS };
         let sharding = Sharding { log_share: 0.03, items_per_shard: 80_000, ..sharding };
-        Self::Levels { sharding, log, levels }
+        Self::Levels(LevelsPlan { sharding, log, levels })
     }
 
     /// SILT with a second level of filtered runs between its hash runs and its one sorted run: an item is written once
@@ -64,12 +52,10 @@ impl Plan {
     /// filters, or for fewer rewrites than `silt` at the price of two bytes of filter for each additional filtered
     /// item.
     pub fn silt_deep() -> Self {
-        let Self::Levels { sharding, log, mut levels } = Self::silt() else {
-            unreachable!("it is made of levels")
-        };
+        let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
         levels[0].growth = Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE };
         levels.insert(1, Self::sorted(Growth::Tiering { runs_max: 4, share: Growth::ANY_SHARE }));
-        Self::Levels { sharding, log, levels }
+        Self::Levels(LevelsPlan { sharding, log, levels })
     }
 
     /// The layout of LSM-trie with sorted tables: runs at every level, and a last level of runs that are merged when
@@ -77,16 +63,14 @@ impl Plan {
     /// of a key in an old one of 32 runs checks the filters of all younger ones, so filters of that level have one bit
     /// more than others.
     pub fn tiered() -> Self {
-        let Self::Levels { sharding, log, levels } = Self::silt() else {
-            unreachable!("it is made of levels")
-        };
+        let LevelsPlan { sharding, log, levels } = LevelsPlan::silt();
         let young =
             LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
         let old = LevelSpec {
             filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS + 1 },
             ..Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE })
         };
-        Self::Levels { sharding, log, levels: vec![young, old] }
+        Self::Levels(LevelsPlan { sharding, log, levels: vec![young, old] })
     }
 
     fn sorted(growth: Growth) -> LevelSpec {
@@ -139,13 +123,7 @@ impl Plan {
     /// from the log, then two levels of eight runs, the last of which is merged into itself. Each item is written once
     /// per level; it has 12.6 bits of filter and about two bits of index.
     pub fn semi_sorted() -> Self {
-        let tier = |runs_max| LevelSpec {
-            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
-            table: TableLayout::Sorted,
-            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS },
-            index: Index::ThreeLevel,
-        };
-        Self::levels(vec![tier(4), tier(8), tier(8)])
+        Self::Levels(LevelsPlan::semi_sorted())
     }
 
     /// The layout of LevelDB and RocksDB: at most four runs as they come from the log, then levels of one run each, ten
@@ -182,7 +160,7 @@ impl Plan {
     }
 
     fn levels(levels: Vec<LevelSpec>) -> Self {
-        Self::Levels { sharding: Sharding::default(), log: LogSpec::default(), levels }
+        Self::Levels(LevelsPlan::of(levels))
     }
 
     fn slimdb_tier() -> LevelSpec {
@@ -192,6 +170,41 @@ impl Plan {
             filter: Filter::MultiLevelCuckoo { tag_bits: SLIMDB_TAG_BITS },
             index: Index::ThreeLevel,
         }
+    }
+}
+
+impl LevelsPlan {
+    /// See [`Plan::silt`].
+    pub fn silt() -> Self {
+        Self::of(vec![
+            LevelSpec {
+                growth: Growth::Tiering { runs_max: 64, share: 0.095 },
+                table: TableLayout::Hash,
+                filter: Filter::Cuckoo { tag_bits: 15 },
+                index: Index::Implicit,
+            },
+            LevelSpec {
+                growth: Growth::Leveling { ratio: 4.0 },
+                table: TableLayout::Sorted,
+                filter: Filter::None,
+                index: Index::Fences,
+            },
+        ])
+    }
+
+    /// See [`Plan::semi_sorted`].
+    pub fn semi_sorted() -> Self {
+        let tier = |runs_max| LevelSpec {
+            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+            table: TableLayout::Sorted,
+            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS },
+            index: Index::ThreeLevel,
+        };
+        Self::of(vec![tier(4), tier(8), tier(8)])
+    }
+
+    fn of(levels: Vec<LevelSpec>) -> Self {
+        Self { sharding: Sharding::default(), log: LogSpec::default(), levels }
     }
 }
 

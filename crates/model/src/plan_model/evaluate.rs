@@ -2,7 +2,7 @@
 
 use crate::error::{ModelError, within};
 use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
-use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, Plan, TableLayout};
+use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
 use super::residency::{Residency, Structure};
 use super::rules::Rules;
@@ -66,20 +66,20 @@ impl PlanModel {
         within("memory-limit", self.memory_limit_bytes, 0.0, f64::INFINITY)?;
         match &self.plan {
             Plan::Chained(spec) => self.chained(spec),
-            Plan::Levels { .. } if !self.workload.is_growing() => self.at(self.workload.keys.keys()),
-            Plan::Levels { .. } => self.growing(),
+            Plan::Levels(plan) if !self.workload.is_growing() => self.at(plan, self.workload.keys.keys()),
+            Plan::Levels(plan) => self.growing(plan),
         }
     }
 
-    fn growing(&self) -> Result<PlanCost, ModelError> {
+    fn growing(&self, plan: &LevelsPlan) -> Result<PlanCost, ModelError> {
         let (start, end) = (self.workload.start_keys, self.workload.keys.keys());
-        let mut at_end = self.at(end)?;
+        let mut at_end = self.at(plan, end)?;
         let mut writes: Vec<Component> = Vec::new();
         let mut second_half = 0.0;
         let steps = f64::from(GROWTH_STEPS);
         for step in 0..GROWTH_STEPS {
             let keys = start + (end - start) * (f64::from(step) + 0.5) / steps;
-            let here = self.at(keys.max(1.0))?;
+            let here = self.at(plan, keys.max(1.0))?;
             for component in here.cost.writes {
                 let amount = component.amount / steps;
                 match writes.iter_mut().find(|known| known.name == component.name) {
@@ -97,13 +97,11 @@ impl PlanModel {
     }
 
     /// The plan at one size of the store.
-    fn at(&self, keys: f64) -> Result<PlanCost, ModelError> {
-        let Plan::Levels { sharding, log, levels } = &self.plan else {
-            unreachable!("chained plans go elsewhere")
-        };
+    fn at(&self, plan: &LevelsPlan, keys: f64) -> Result<PlanCost, ModelError> {
+        let levels = &plan.levels;
         let stream =
             WriteStream { keys: self.workload.keys.with_keys(keys)?, fresh_share: self.workload.fresh_share };
-        let stack = Stack::new((sharding, log, levels), &stream, &self.workload, &self.rules)?;
+        let stack = Stack::new(plan, &stream, &self.workload, &self.rules)?;
         let live = stream.keys.keys() * self.workload.live_share();
         let mut structures = vec![Structure::log_index(stack.log_indexes_bytes(&self.rules))];
         let stored = self.stored(&stack);

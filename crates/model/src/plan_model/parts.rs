@@ -8,7 +8,7 @@ use super::stack::Stack;
 use super::stream::WriteStream;
 use crate::error::ModelError;
 use crate::models::Cost;
-use crate::plan::{LevelSpec, Plan};
+use crate::plan::LevelSpec;
 
 /// What a part of a plan adds. Sums over parts equal what [`PlanModel::cost`] gives for a store of constant size with
 /// enough memory for all filters and indexes.
@@ -80,12 +80,9 @@ pub(crate) struct Parts<'a> {
 impl<'a> Parts<'a> {
     /// The parts of a plan of levels, at the size of the store at the end.
     pub fn new(model: &'a PlanModel) -> Result<Self, ModelError> {
-        let Plan::Levels { sharding, log, levels } = &model.plan else {
-            unreachable!("a chained plan has no levels")
-        };
         let workload = &model.workload;
         let stream = WriteStream { keys: workload.keys.clone(), fresh_share: workload.fresh_share };
-        let stack = Stack::new((sharding, log, levels), &stream, workload, &model.rules)?;
+        let stack = Stack::new(model.plan.as_levels()?, &stream, workload, &model.rules)?;
         let mut found = vec![stream.mean_found(stack.log_interval, workload.gets)];
         for (number, state) in stack.levels.iter().enumerate() {
             let is_last = number + 1 == stack.levels.len();

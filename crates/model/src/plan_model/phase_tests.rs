@@ -3,7 +3,7 @@
 use super::tests::{SMALL, assert_within};
 use super::{ItemSize, Phases, PlanModel, Rules, Workload};
 use crate::models::Component;
-use crate::{KeyDistribution, Plan};
+use crate::{KeyDistribution, LevelsPlan, Plan};
 
 fn sum(written: &[Component]) -> f64 {
     written.iter().map(|component| component.amount).sum()
@@ -27,8 +27,8 @@ fn phases_as_measured() {
 
 /// Plan `lsm-trie` without the middle level: all levels but the youngest have filters on flash.
 fn filters_on_flash() -> Plan {
-    let Plan::Levels { sharding, log, levels } = Plan::lsm_trie() else { unreachable!() };
-    Plan::Levels { sharding, log, levels: vec![levels[0], levels[levels.len() - 1]] }
+    let Plan::Levels(LevelsPlan { sharding, log, levels }) = Plan::lsm_trie() else { unreachable!() };
+    Plan::Levels(LevelsPlan { sharding, log, levels: vec![levels[0], levels[levels.len() - 1]] })
 }
 
 /// Measured with `alluvium bench store --plan NAME --items 20000000 --value-size 100 --phases load,get,update,get`:
@@ -116,8 +116,8 @@ fn long_phases_agree_with_the_mean_over_time() {
 fn phases_of_plans_without_levels_are_refused() {
     let workload = || Workload::load(1e6, SMALL).unwrap();
     assert!(Phases::new(&PlanModel::new(Plan::skimpystash(), workload())).is_err());
-    let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
-    let one = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
+    let LevelsPlan { sharding, log, levels } = LevelsPlan::silt();
+    let one = Plan::Levels(LevelsPlan { sharding, log, levels: levels[1..].to_vec() });
     assert!(Phases::new(&PlanModel::new(one, workload())).is_err());
     let model = PlanModel::new(Plan::silt(), workload());
     assert!(Phases::new(&model).unwrap().update(f64::NAN).is_err());

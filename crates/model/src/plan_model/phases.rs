@@ -15,7 +15,7 @@ use super::stream::WriteStream;
 use crate::error::{ModelError, within};
 use crate::models::Component;
 use crate::plan::{
-    Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, Plan, PlanError, TableLayout, merge_delay_ns,
+    Filter, GARBAGE_SHARE_MAX, Growth, LevelSpec, LevelsPlan, Plan, PlanError, TableLayout, merge_delay_ns,
 };
 use crate::policy::{Bounds, Choice, Holding, most_due};
 
@@ -33,7 +33,7 @@ const STEPS: f64 = 8.0;
 #[derive(Debug)]
 pub struct Phases<'a> {
     model: &'a PlanModel,
-    specs: &'a [LevelSpec],
+    plan: &'a LevelsPlan,
     levels: Vec<PhaseLevel>,
     /// Parts of each place of the youngest level that are merged one by one.
     units_a_place: f64,
@@ -60,20 +60,21 @@ impl<'a> Phases<'a> {
         model.plan.validate()?;
         model.workload.validate()?;
         model.rules.validate()?;
-        let Plan::Levels { sharding, levels: specs, .. } = &model.plan else {
+        let Plan::Levels(plan) = &model.plan else {
             return Err(refused("a chained plan has no levels that fill"));
         };
+        let specs = &plan.levels;
         let begins_with_runs = matches!(specs[0].growth, Growth::Tiering { .. });
         if specs.len() < 2 || !begins_with_runs {
             return Err(refused("phases are those of runs over at least one more level"));
         }
         let keys = &model.workload.keys;
-        let shards = sharding.shards(keys.keys() as u64);
+        let shards = plan.sharding.shards(keys.keys() as u64);
         let units = shards.min(PLACES as u64) as usize;
         let places = |number| if number == 0 { units } else { PLACES };
         Ok(Self {
             model,
-            specs,
+            plan,
             levels: (0..specs.len()).map(|number| PhaseLevel::new(places(number))).collect(),
             units_a_place: shards as f64 / units as f64,
             writes: Writes::none(keys.clone()),
@@ -123,7 +124,7 @@ impl<'a> Phases<'a> {
         (self.merging_ns, self.converting_ns) = (0.0, 0.0);
         let user = model.workload.item.bytes();
         let mut written = vec![Component::new("log", model.log_record_bytes() / user)];
-        for (number, (spec, records)) in self.specs.iter().zip(&self.records).enumerate() {
+        for (number, (spec, records)) in self.plan.levels.iter().zip(&self.records).enumerate() {
             let taken_over = model.taken_over_bytes(self.taken_over[number]);
             let bytes = records * model.table_bytes(spec, user) + taken_over;
             written.push(Component::new(format!("level {number}"), bytes / (writes * user)));
@@ -160,7 +161,7 @@ impl<'a> Phases<'a> {
     }
 
     pub(super) fn levels_by_spec(&self) -> Vec<(&LevelSpec, &PhaseLevel)> {
-        self.specs.iter().zip(&self.levels).collect()
+        self.plan.levels.iter().zip(&self.levels).collect()
     }
 
     fn present(&self) -> f64 {
@@ -170,12 +171,12 @@ impl<'a> Phases<'a> {
     /// Number of records for which the log is cut.
     fn cut_for(&self) -> f64 {
         let (present, expected) = (self.present(), self.model.workload.expected_keys);
-        self.model.plan.items_sharded(present as u64, expected as u64) as f64
+        self.plan.items_sharded(present as u64, expected as u64) as f64
     }
 
     /// Writes from one freeze to the next.
     fn log_interval(&mut self, fresh_share: f64) -> Result<f64, ModelError> {
-        let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
+        let LevelsPlan { sharding, log, .. } = self.plan;
         let stream = WriteStream { keys: self.model.workload.keys.clone(), fresh_share };
         let (workload, rules) = (&self.model.workload, &self.model.rules);
         let stack = Stack::with_log(sharding, log, &stream, workload, rules, self.cut_for());
@@ -193,7 +194,7 @@ impl<'a> Phases<'a> {
         self.converting_ns = self.writing_ns(0, records, 1.0);
         let level = &self.levels[0];
         let items: f64 = (0..level.places()).map(|place| level.items_of(&self.writes, place)).sum();
-        self.taken_over[0] += self.model.covered_as_bloom_items(&self.specs[0], items);
+        self.taken_over[0] += self.model.covered_as_bloom_items(&self.plan.levels[0], items);
         self.levels[0].push_everywhere(run);
         self.log_since = to;
     }
@@ -218,7 +219,7 @@ impl<'a> Phases<'a> {
             }
             let frozen_share = (self.converting_ns / step_ns.max(1.0)).min(1.0);
             self.converting_ns = (self.converting_ns - step_ns).max(0.0);
-            let levels = self.specs.iter().zip(&self.levels).collect::<Vec<_>>();
+            let levels = self.plan.levels.iter().zip(&self.levels).collect::<Vec<_>>();
             self.memory.note(&self.writes, writes, frozen_share, |memory| {
                 memory.bytes_now(self.model, &levels, &self.writes)
             });
@@ -238,7 +239,7 @@ impl<'a> Phases<'a> {
 
     /// Time in nanoseconds of `merges` merges, or conversions, that write `records` records into a level.
     fn writing_ns(&self, target: usize, records: f64, merges: f64) -> f64 {
-        let spec = &self.specs[target];
+        let spec = &self.plan.levels[target];
         let slowness = if spec.table == TableLayout::Bucketed { BUCKET_SLOWNESS } else { 1.0 };
         let bytes = records * self.model.table_bytes(spec, self.model.workload.item.bytes());
         let Rules { merge_byte_ns, merge_ns, multi_level_item_ns, .. } = self.model.rules;
@@ -251,7 +252,7 @@ impl<'a> Phases<'a> {
 
     /// What the levels merge next, those that have bounds.
     fn choices(&self) -> Vec<Option<Choice>> {
-        let bounds = Bounds::new(self.specs, &self.holding());
+        let bounds = Bounds::new(&self.plan.levels, &self.holding());
         let levels = self.levels.iter().enumerate();
         let choose = |(number, level): (usize, &PhaseLevel)| {
             let shape = level.shape(&self.writes);
@@ -261,7 +262,7 @@ impl<'a> Phases<'a> {
     }
 
     fn holding(&self) -> Holding {
-        let Plan::Levels { sharding, log, .. } = &self.model.plan else { unreachable!("it was checked") };
+        let LevelsPlan { sharding, log, .. } = self.plan;
         let items = self.cut_for() as u64;
         let by_index = (sharding.log_entries(items) * sharding.shards(items)) as f64;
         let by_bytes = log.segment_bytes_max as f64 / self.model.log_record_bytes();
@@ -279,17 +280,17 @@ impl<'a> Phases<'a> {
     /// dropped. A place of the last level is merged into itself. Returns the level that got records, and how many.
     fn merge(&mut self, number: usize, place: usize, collects: bool) -> (usize, f64) {
         let (from, to) = self.levels[number].take(place);
-        if number + 1 == self.specs.len() {
+        if number + 1 == self.plan.levels.len() {
             self.levels[number].push(place, Run { from, to, repeats: 0.0 });
             return (number, self.writes.keys(from, to) * self.levels[number].span());
         }
         let target = number + 1;
         let children = self.levels[target].places() / self.levels[number].places();
-        let tiers = matches!(self.specs[target].growth, Growth::Tiering { .. });
-        let is_last = target + 1 == self.specs.len();
+        let tiers = matches!(self.plan.levels[target].growth, Growth::Tiering { .. });
+        let is_last = target + 1 == self.plan.levels.len();
         let pushes = tiers && !collects;
         let level = &mut self.levels[target];
-        let spec = &self.specs[target];
+        let spec = &self.plan.levels[target];
         let (mut records, mut taken_over) = (0.0, 0.0);
         for child in place * children..(place + 1) * children {
             let run = if pushes { Run { from, to, repeats: 0.0 } } else { level.joined(child, from, to) };
@@ -308,7 +309,7 @@ impl<'a> Phases<'a> {
     }
 
     fn counts_garbage_of_runs(&self) -> bool {
-        match self.specs[0].growth {
+        match self.plan.levels[0].growth {
             Growth::Tiering { share, .. } => share > GARBAGE_SHARE_MAX,
             Growth::Leveling { .. } => false,
         }

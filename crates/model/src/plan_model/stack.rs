@@ -4,7 +4,7 @@
 //! interval. All rewrites follow from the intervals; reads and memory follow from the average fill of the stages.
 
 use crate::error::ModelError;
-use crate::plan::{Growth, LevelSpec, LogSpec, Sharding};
+use crate::plan::{Growth, LevelSpec, LevelsPlan, LogSpec, Sharding};
 
 use super::rules::Rules;
 use super::stream::WriteStream;
@@ -74,12 +74,12 @@ pub(super) struct Stack {
 impl Stack {
     /// The plan at the size of the store that `stream` has.
     pub fn new(
-        plan: (&Sharding, &LogSpec, &[LevelSpec]),
+        plan: &LevelsPlan,
         stream: &WriteStream,
         workload: &Workload,
         rules: &Rules,
     ) -> Result<Self, ModelError> {
-        let (sharding, log, levels) = plan;
+        let LevelsPlan { sharding, log, levels } = plan;
         let present = present_records(levels, stream, workload, rules);
         let collects = levels[0].growth.items_max(1.0).is_infinite();
         let cut_for = if collects { present.max(workload.expected_keys) } else { present };

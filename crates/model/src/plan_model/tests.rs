@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 
 use super::{GetPopularity, ItemSize, PlanCost, PlanModel, Rules, Workload};
-use crate::{Filter, Growth, Index, KeyDistribution, LevelSpec, LogSpec, Plan, Sharding, TableLayout};
+use crate::{
+    Filter, Growth, Index, KeyDistribution, LevelSpec, LevelsPlan, LogSpec, Plan, Sharding, TableLayout,
+};
 
 const KILOBYTE: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 984.0, deviation_bytes: 0.0 };
 pub(super) const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
@@ -22,9 +24,9 @@ pub(super) fn assert_within(actual: f64, expected: f64, tolerance: f64, what: &s
 
 /// The plan `silt` with the share that it had when the figures were measured.
 fn silt(share: f64) -> Plan {
-    let Plan::Levels { sharding, log, mut levels } = Plan::silt() else { unreachable!() };
+    let LevelsPlan { sharding, log, mut levels } = LevelsPlan::silt();
     levels[0].growth = Growth::Tiering { runs_max: 64, share };
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 fn settled(share: f64, workload: Workload) -> PlanCost {
@@ -161,7 +163,7 @@ fn growth_without_new_keys_and_illegal_plans_are_refused() {
     let workload = Workload { start_keys: 0.0, ..Workload::updates(keys.clone(), SMALL) };
     assert!(PlanModel::new(Plan::silt(), workload).cost().is_err());
     let (sharding, log) = one_log(1_000);
-    let illegal = Plan::Levels { sharding, log, levels: Vec::new() };
+    let illegal = Plan::Levels(LevelsPlan { sharding, log, levels: Vec::new() });
     assert!(PlanModel::new(illegal, Workload::updates(keys, SMALL)).cost().is_err());
 }
 
@@ -196,10 +198,12 @@ fn levels() -> impl Strategy<Value = LevelSpec> {
 
 fn plans() -> impl Strategy<Value = Plan> {
     (prop::collection::vec(levels(), 1..6), 64u32..1_000_000, 0.0001..0.5f64).prop_map(
-        |(levels, log_entries_per_shard, log_share)| Plan::Levels {
-            sharding: Sharding { log_entries_per_shard, log_share, ..Sharding::default() },
-            log: LogSpec::default(),
-            levels,
+        |(levels, log_entries_per_shard, log_share)| {
+            Plan::Levels(LevelsPlan {
+                sharding: Sharding { log_entries_per_shard, log_share, ..Sharding::default() },
+                log: LogSpec::default(),
+                levels,
+            })
         },
     )
 }

@@ -6,7 +6,7 @@ use super::figures::{Candidate, Figures};
 use super::search::{Scope, model, search};
 use super::space::Space;
 use crate::error::ModelError;
-use crate::plan::{Growth, Plan};
+use crate::plan::{Growth, LevelsPlan, Plan};
 use crate::plan_model::{Amounts, PlanCost, PlanModel};
 
 /// Maximum number of plans, besides the executable ones, that are tried with a part of their indexes dropped.
@@ -193,7 +193,7 @@ fn runners_up(frontier: &[Candidate], demand: &Demand, best: Option<&Candidate>)
 
 /// Growths without shares; `None` for chains.
 fn shape(candidate: &Candidate) -> Option<Vec<Growth>> {
-    let Plan::Levels { levels, .. } = &candidate.plan else { return None };
+    let Plan::Levels(LevelsPlan { levels, .. }) = &candidate.plan else { return None };
     let growths = levels.iter().map(|level| match level.growth {
         Growth::Tiering { runs_max, .. } => Growth::Tiering { runs_max, share: 0.0 },
         leveling @ Growth::Leveling { .. } => leveling,

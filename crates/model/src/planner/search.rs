@@ -11,7 +11,7 @@ use super::figures::{Candidate, Figures};
 use super::frontier::undominated;
 use super::space::Space;
 use crate::error::ModelError;
-use crate::plan::{Growth, LevelSpec, Plan};
+use crate::plan::{Growth, LevelSpec, LevelsPlan, Plan};
 use crate::plan_model::{Amounts, Parts, PlanModel, Workload};
 
 /// Which plans of the space count.
@@ -72,7 +72,7 @@ pub(super) fn search(
             continue;
         }
         let levels = options.iter().map(|options| options[0]).collect();
-        let plan = Plan::Levels { sharding: space.sharding, log: space.log, levels };
+        let plan = Plan::Levels(LevelsPlan { sharding: space.sharding, log: space.log, levels });
         let model = model(demand, plan);
         let parts = Parts::new(&model)?;
         if parts.levels() < growths.len() {
@@ -89,7 +89,7 @@ pub(super) fn search(
         let scores = partials.iter().map(|partial| Figures::new(&partial.amounts, demand).score_us(demand));
         best_us = scores.fold(best_us, f64::min);
         all.extend(partials.into_iter().map(|Partial { levels, amounts }| {
-            (Plan::Levels { sharding: space.sharding, log: space.log, levels }, amounts)
+            (Plan::Levels(LevelsPlan { sharding: space.sharding, log: space.log, levels }), amounts)
         }));
     }
     if scope == Scope::Legal {

@@ -127,7 +127,7 @@ impl Space {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Plan;
+    use crate::{LevelsPlan, Plan};
 
     #[test]
     fn every_plan_is_legal_and_there_once() {
@@ -136,10 +136,10 @@ mod tests {
         for (number, growth) in growths.iter().enumerate() {
             assert!(!growths[..number].contains(growth), "{growth:?}");
         }
-        let Plan::Levels { sharding, log, .. } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { sharding, log, .. } = LevelsPlan::silt();
         for growth in growths.iter().flatten() {
             for level in space.layouts(*growth) {
-                Plan::Levels { sharding, log, levels: vec![level] }.validate().unwrap();
+                Plan::Levels(LevelsPlan { sharding, log, levels: vec![level] }).validate().unwrap();
             }
         }
     }
@@ -149,7 +149,7 @@ mod tests {
         let space = Space::default();
         let growths = space.growths();
         for name in ["silt", "slimdb-tiering", "slimdb", "leveled"] {
-            let Plan::Levels { levels, .. } = Plan::named(name).unwrap() else { unreachable!() };
+            let Plan::Levels(LevelsPlan { levels, .. }) = Plan::named(name).unwrap() else { unreachable!() };
             let wanted: Vec<Growth> = levels.iter().map(|level| level.growth).collect();
             let is_there = growths.iter().any(|growths| {
                 growths.len() == wanted.len()

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Candidate, Demand, DeviceFigures, Limits, OperationMix, Space, Weights, plan, plan_executable};
 use crate::plan_model::ItemSize;
-use crate::{Growth, KeyDistribution, Plan};
+use crate::{Growth, KeyDistribution, LevelsPlan, Plan};
 
 const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
 
@@ -34,11 +34,11 @@ fn all_plans(demand: &Demand, space: &Space) -> Vec<Candidate> {
             let longer = |young: Vec<_>| layouts.iter().map(move |level| [&young[..], &[*level]].concat());
             stacks = stacks.into_iter().flat_map(longer).collect();
         }
-        plans.extend(stacks.into_iter().map(|levels| Plan::Levels {
-            sharding: space.sharding,
-            log: space.log,
-            levels,
-        }));
+        plans.extend(
+            stacks
+                .into_iter()
+                .map(|levels| Plan::Levels(LevelsPlan { sharding: space.sharding, log: space.log, levels })),
+        );
     }
     plans.into_iter().map(|plan| demand.candidate(plan).unwrap()).collect()
 }
@@ -158,7 +158,7 @@ fn more_memory_buys_fewer_writes() {
         let chosen = plan_executable(&demand, &Space::default()).unwrap();
         assert!(chosen.figures.write_amplification <= last, "{bytes_per_item}: {chosen:?}");
         last = chosen.figures.write_amplification;
-        let Plan::Levels { levels, .. } = &chosen.plan else { unreachable!() };
+        let Plan::Levels(LevelsPlan { levels, .. }) = &chosen.plan else { unreachable!() };
         assert!(matches!(levels[0].growth, Growth::Tiering { .. }));
     }
 }

@@ -11,7 +11,7 @@ use alluvium_bench::BenchError;
 use alluvium_bench::random::mix;
 use alluvium_bench::store::bytes_written;
 use alluvium_model::plan_model::{ItemSize, PlanModel, Rules, Workload};
-use alluvium_model::{KeyDistribution, Plan};
+use alluvium_model::{KeyDistribution, LevelsPlan, Plan};
 
 use super::{Axis, Figure, Panel, Published, Scale, Series};
 
@@ -82,12 +82,12 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
 
 /// The plan with logs so small that a few items fill many levels. One writer needs no shards.
 fn with_small_logs(plan: Plan) -> Plan {
-    let Plan::Levels { mut sharding, mut log, levels } = plan else {
+    let Plan::Levels(LevelsPlan { mut sharding, mut log, levels }) = plan else {
         unreachable!("the plans are plans of levels")
     };
     sharding.shards_max = 1;
     log.segment_bytes_max = LOG_BYTES;
-    Plan::Levels { sharding, log, levels }
+    Plan::Levels(LevelsPlan { sharding, log, levels })
 }
 
 /// The model's prediction for the growth from half as many items.

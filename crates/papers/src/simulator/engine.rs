@@ -1,7 +1,7 @@
 //! The engine's log and levels: shards, freezes, and the merges that follow ([`LevelsSimulation`]).
 
 use alluvium_model::models::Component;
-use alluvium_model::{ModelError, Plan, PlanError, RequestStream, Sharding, within};
+use alluvium_model::{LevelsPlan, ModelError, Plan, PlanError, RequestStream, Sharding, within};
 
 use super::{LevelsSimulation, SimulatedCost, TableBytes};
 
@@ -57,7 +57,7 @@ impl EngineSimulation {
     ) -> Result<Self, ModelError> {
         within("keys", keys as f64, 1.0, 4_294_967_296.0)?;
         let levels = LevelsSimulation::new(plan, expected_keys, TableBytes::default())?;
-        let Plan::Levels { sharding, .. } = plan else {
+        let Plan::Levels(LevelsPlan { sharding, .. }) = plan else {
             return Err(ModelError::IllegalPlan(PlanError("a chained plan has no levels".to_owned())));
         };
         let log = Log {
@@ -236,8 +236,8 @@ mod tests {
 
     #[test]
     fn plans_without_young_runs_are_refused() {
-        let Plan::Levels { sharding, log, levels } = Plan::silt() else { unreachable!() };
-        let plan = Plan::Levels { sharding, log, levels: levels[1..].to_vec() };
+        let LevelsPlan { sharding, log, levels } = LevelsPlan::silt();
+        let plan = Plan::Levels(LevelsPlan { sharding, log, levels: levels[1..].to_vec() });
         assert!(EngineSimulation::new(&plan, 10, 0, UNLIMITED).is_err());
         assert!(EngineSimulation::new(&Plan::skimpystash(), 10, 0, UNLIMITED).is_err());
     }

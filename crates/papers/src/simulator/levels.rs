@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use alluvium_model::policy::{Bounds, Choice, Holding, Shape, most_due};
-use alluvium_model::{GARBAGE_SHARE_MAX, Growth, LevelSpec, ModelError, Plan, PlanError};
+use alluvium_model::{GARBAGE_SHARE_MAX, Growth, LevelSpec, LevelsPlan, ModelError, Plan, PlanError};
 
 use super::containers::{
     Container, ContainersShape, POSITIONS, Record, Table, TableBytes, placed, records_within, within,
@@ -72,7 +72,7 @@ impl LevelsSimulation {
     pub fn new(plan: &Plan, expected_keys: u64, tables: TableBytes) -> Result<Self, ModelError> {
         plan.validate()?;
         let refused = |reason: &str| ModelError::IllegalPlan(PlanError(reason.to_owned()));
-        let Plan::Levels { levels: specs, .. } = plan else {
+        let Plan::Levels(LevelsPlan { levels: specs, .. }) = plan else {
             return Err(refused("the simulation executes plans of levels"));
         };
         if specs.len() < 2 || matches!(specs[0].growth, Growth::Leveling { .. }) {

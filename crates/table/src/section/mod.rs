@@ -133,6 +133,12 @@ impl Section {
         self.entry.layout
     }
 
+    /// Whether the items of a narrow range of hashes may be anywhere in a section of a run. They may if the items are in
+    /// the order of slots. If they are in buckets, they may be in any page of a group, and a run's section has few groups.
+    pub fn is_scattered(&self) -> bool {
+        matches!(self.layout(), Layout::Hash | Layout::Bucketed)
+    }
+
     /// Log segments from which the section's items come.
     pub fn segments(&self) -> SegmentSpan {
         self.entry.segments

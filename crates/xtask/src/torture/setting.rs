@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium::{Builder, Db, Durability, Environment, KeyspaceOptions, Plan, PlanChoice, PrefixRule};
+use alluvium::{
+    Builder, Db, Durability, Environment, KeyspaceOptions, LevelsPlan, Plan, PlanChoice, PrefixRule,
+};
 use alluvium_io::{FileStorage, IoOptions};
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -72,7 +74,7 @@ pub fn plan(name: &str) -> Result<PlanChoice, String> {
 pub fn random_plan(is_semi_sorted: bool, rng: &mut StdRng) -> Option<Plan> {
     let named = Plan::NAMES.iter().filter_map(|name| Plan::named(name).ok());
     let suits = |plan: &Plan| match is_semi_sorted {
-        true => plan.check_executable_semi_sorted().is_ok(),
+        true => plan.as_levels().is_ok_and(|plan| plan.check_executable_semi_sorted().is_ok()),
         false => plan.is_executable(),
     };
     let plans: Vec<Plan> = named.filter(suits).collect();
@@ -80,7 +82,7 @@ pub fn random_plan(is_semi_sorted: bool, rng: &mut StdRng) -> Option<Plan> {
 }
 
 fn small(mut plan: Plan) -> Plan {
-    if let Plan::Levels { sharding, log, .. } = &mut plan {
+    if let Plan::Levels(LevelsPlan { sharding, log, .. }) = &mut plan {
         log.segment_bytes_max = 1 << 20;
         sharding.log_entries_per_shard = 400;
         sharding.items_per_shard = 300;

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use alluvium_model::Plan;
 use alluvium_model::planner::{Candidate, Figures};
+use alluvium_model::{LevelsPlan, Plan};
 
 use super::html::escaped;
 use super::report::Report;
@@ -289,7 +289,7 @@ pub fn levels_figure(report: &Report<'_>) -> String {
 /// The log and the levels, each with as many boxes as it has runs on average; and how high that is. Returns `None` if
 /// the plan has no levels.
 pub fn levels(report: &Report<'_>) -> Option<(String, f64)> {
-    let Plan::Levels { levels, .. } = &report.recommended.plan else { return None };
+    let Plan::Levels(LevelsPlan { levels, .. }) = &report.recommended.plan else { return None };
     let states = &report.cost.levels;
     let height = ROW * (states.len() as f64 + 1.0) + 10.0;
     let mut svg = String::new();

@@ -13,7 +13,7 @@ use super::super::disks::is_wrong;
 use super::super::shape::{random_levels, semi_sorted_levels};
 use super::history::{History, State};
 use super::value::{FIRST_NUMBER, key, number_of, parse};
-use crate::{Db, Durability, Error, Keyspace, KeyspaceOptions, Plan};
+use crate::{Db, Durability, Error, Keyspace, KeyspaceOptions, LevelsPlan, Plan};
 use alluvium_base::PrefixRule;
 
 /// Kinds of operations of clients.
@@ -69,22 +69,18 @@ impl Shape {
             // Then twins are in two keyspaces.
             weights[PARTING].fill(0);
         }
-        let Plan::Levels { mut sharding, mut log, levels } = Plan::silt() else { unreachable!() };
+        let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
         sharding.log_entries_per_shard = 64;
         sharding.items_per_shard = rng.random_range(50..400);
         sharding.shards_max = 1 << rng.random_range(0..3);
         log.segment_bytes_max = 64 << 10;
-        let named = Plan::NAMES.iter().filter_map(|name| Plan::named(name).ok()).filter(Plan::is_executable);
-        let mut all: Vec<_> = named
-            .filter_map(|plan| match plan {
-                Plan::Levels { levels, .. } => Some(levels),
-                Plan::Chained(_) => None,
-            })
-            .collect();
+        let named = Plan::NAMES.iter().filter_map(|name| LevelsPlan::try_from(Plan::named(name).ok()?).ok());
+        let mut all: Vec<_> =
+            named.filter(|plan| plan.check_executable().is_ok()).map(|plan| plan.levels).collect();
         all.extend((0..3).map(|_| random_levels(rng, levels[0])));
         let first = rng.random_range(0..all.len());
         all.swap(0, first);
-        let plan = |levels| Plan::Levels { sharding, log, levels };
+        let plan = |levels| Plan::Levels(LevelsPlan { sharding, log, levels });
         let plans: Vec<Plan> = all.into_iter().map(plan).collect();
         let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
         let keyspaces: Vec<bool> = (0..rng.random_range(1..4)).map(|_| rng.random_range(0..3) == 0).collect();
