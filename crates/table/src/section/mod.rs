@@ -133,8 +133,9 @@ impl Section {
         self.entry.layout
     }
 
-    /// Whether the items of a narrow range of hashes may be anywhere in a section of a run. They may if the items are in
-    /// the order of slots. If they are in buckets, they may be in any page of a group, and a run's section has few groups.
+    /// Whether the items of a narrow range of hashes may be anywhere in a section of a run. They may if the items are
+    /// in the order of slots. If they are in buckets, they may be in any page of a group, and a run's section has few
+    /// groups.
     pub fn is_scattered(&self) -> bool {
         matches!(self.layout(), Layout::Hash | Layout::Bucketed)
     }
