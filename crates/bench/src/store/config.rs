@@ -66,6 +66,9 @@ pub struct StoreOptions {
     /// Memory limit of the whole process, such as 64MiB; unlimited by default
     #[arg(long, value_parser = units::parse_bytes)]
     pub memory: Option<u64>,
+    /// Maximum size of the row cache, such as 64MiB; by default as in any database
+    #[arg(long, value_parser = units::parse_bytes)]
+    pub row_cache: Option<u64>,
     /// Directory for the database, which gets a subdirectory `alluvium-bench-store`. The default is Cargo's
     /// `target` if the current directory has one, else the system's temporary directory
     #[arg(long, default_value_os_t = default_parent())]

@@ -248,6 +248,9 @@ fn open_database(
     if let Some(bytes) = options.memory {
         builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));
     }
+    if let Some(bytes) = options.row_cache {
+        builder = builder.row_cache_bytes_max(bytes);
+    }
     if let Some(young) = options.young_directory() {
         builder = builder.young_levels_dir(young, options.young_levels);
     }

@@ -55,7 +55,8 @@ fn items_that_leave_are_gone_and_the_others_stay() {
 #[test]
 fn lookups_are_right_in_every_step_of_degradation() {
     let directory = tempfile::tempdir().unwrap();
-    let options = options(directory.path(), &["--phases", "load,flush,degrade", "--threads", "2"]);
+    let options =
+        options(directory.path(), &["--phases", "load,flush,degrade", "--threads", "2", "--row-cache", "0"]);
     let mut report = Report::new(false);
     run(&options, &mut report).unwrap();
     let measured = &report.measurements()[2..];
