@@ -3,12 +3,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use alluvium::{
     Db, Durability, Environment, Error, HashKey, KeyspaceOptions, LevelsPlan, LogChange, LogPosition,
-    LogRecords, Metadata, Plan, PrefixRule,
+    LogRecords, Metadata, Plan, PrefixRule, Snapshot,
 };
 use alluvium_io::{FaultPlan, SimulatedClock, SimulatedStorage};
+
+/// Snapshots that are taken while another thread writes.
+const SNAPSHOTS: usize = 2_000;
 
 fn plan() -> Plan {
     let LevelsPlan { mut sharding, mut log, levels } = LevelsPlan::silt();
@@ -254,6 +258,37 @@ fn a_record_is_shown_when_it_is_durable() {
     assert!(records.next().is_none());
     db.persist().unwrap();
     assert_eq!(first_key(&mut records), b"key");
+}
+
+/// The first record behind a snapshot is that of the first write which the snapshot does not show.
+#[test]
+fn a_snapshot_and_its_position_are_of_one_moment() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = open(directory.path(), 0);
+    let items = db.keyspace("items").unwrap();
+    let is_over = AtomicBool::new(false);
+    let latest = |snapshot: &Snapshot| {
+        let found = snapshot.keyspace("items").unwrap().get("key").unwrap();
+        found.map_or(0, |value| u64::from_le_bytes(value.try_into().unwrap()))
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut next = (1..).take_while(|_| !is_over.load(Ordering::Relaxed));
+            next.try_for_each(|value: u64| items.insert("key", value.to_le_bytes())).unwrap();
+        });
+        for _ in 0..SNAPSHOTS {
+            let snapshot = db.snapshot().unwrap();
+            let Ok(mut records) = db.log_records(snapshot.log_position()) else { continue };
+            let Some(Ok(record)) = records.next() else { continue };
+            let expected = latest(&snapshot) + 1;
+            let is_next = matches!(&record.changes[..], [LogChange::Put { value, .. }] if *value == expected.to_le_bytes());
+            if !is_next {
+                is_over.store(true, Ordering::Relaxed);
+            }
+            assert!(is_next, "{record:?}, not {expected}");
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
 }
 
 #[test]

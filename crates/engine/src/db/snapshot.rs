@@ -16,6 +16,7 @@ use crate::core::{KeyspaceShared, Moment, PinnedVersion, Shared, lock_shards, ve
 use crate::error::Result;
 use crate::item::Item;
 use crate::level::Version;
+use crate::log::segment::BLOCK;
 use crate::log_position::LogPosition;
 use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
@@ -38,12 +39,17 @@ impl Shared {
         // items were moved to the next segment.
         let files_stay = self.blobs.hold_files();
         let written = active.iter().any(|version| version.active().len() > 0);
-        if written {
-            self.switch(&keyspaces, &active)?;
-        }
+        // Not the log's end after a switch: nothing excludes the writers of the fresh segment, which is not pinned.
+        let end = match written {
+            true => {
+                self.switch(&keyspaces, &active)?;
+                self.log.active_segment().header.position(BLOCK)
+            }
+            false => self.log.end_position(),
+        };
         // A change that the log announces already may not be in the snapshot: its record is read after it.
         let announced = keyspaces.iter().filter_map(|keyspace| keyspace.update_barriers.oldest_announced());
-        let log_position = announced.fold(self.log.end_position(), LogPosition::min);
+        let log_position = announced.fold(end, LogPosition::min);
         let is_careless = self.planted_bugs.has(PlantedRace::SnapshotWithoutShards);
         if is_careless {
             guards.clear();
@@ -125,6 +131,9 @@ impl Snapshot {
     /// records from it on. If a clear, an ingest or a removal of a prefix was in progress, the position is before the
     /// record of that, and the snapshot may show records behind it. A copy of a snapshot is kept up to date by
     /// [`Db::log_records`] from there.
+    ///
+    /// Unlike the log, a snapshot shows changes that a power cut may still take. Call [`Db::persist`] before a copy of it
+    /// replaces an older one: then neither the copy nor its position is ahead of the database.
     pub fn log_position(&self) -> LogPosition {
         self.log_position
     }

@@ -99,10 +99,11 @@ impl Follower {
                     if self.position.is_some_and(|position| record.next <= position) {
                         return Err(finding(format!("the log was read back to {}", record.next)));
                     }
-                    self.position = Some(record.next);
                     for change in record.changes {
                         self.apply(world, record.next, change)?;
                     }
+                    // Only now: a copy that a crash interrupts must begin again in the next session.
+                    self.position = Some(record.next);
                 }
             }
         }
@@ -139,7 +140,7 @@ impl Follower {
     fn copy_all(&mut self, world: &World<'_>) -> Result<(), Stop> {
         let snapshot = world.db.snapshot();
         let snapshot = snapshot.map_err(|error| world.stop(&error, "copying a snapshot"))?;
-        self.copy = snapshot_states(world, &snapshot)?;
+        self.copy = durable_states(world, &snapshot)?;
         self.copied.fill(snapshot.log_position());
         self.position = Some(snapshot.log_position());
         Ok(())
@@ -148,7 +149,7 @@ impl Follower {
     fn copy_keyspace(&mut self, world: &World<'_>, number: usize) -> Result<(), Stop> {
         let snapshot = world.db.snapshot();
         let snapshot = snapshot.map_err(|error| world.stop(&error, "copying a keyspace"))?;
-        let found = snapshot_states(world, &snapshot)?;
+        let found = durable_states(world, &snapshot)?;
         let places = world.shape.place(number, 0)..world.shape.place(number + 1, 0);
         self.copy[places.clone()].copy_from_slice(&found[places]);
         self.copied[number] = snapshot.log_position();
@@ -200,6 +201,14 @@ impl super::world::Shape {
     fn keeps_log(&self) -> bool {
         self.log_retention_bytes > 1 << 20 && self.durability != Durability::Buffered
     }
+}
+
+/// What the snapshot has, which no crash takes any more when this returns: unlike the log, a snapshot shows changes that
+/// are not durable yet (decision 0054).
+fn durable_states(world: &World<'_>, snapshot: &Snapshot) -> Result<Vec<State>, Stop> {
+    let found = snapshot_states(world, snapshot)?;
+    world.db.persist().map_err(|error| world.stop(&error, "making a copied snapshot durable"))?;
+    Ok(found)
 }
 
 fn snapshot_states(world: &World<'_>, snapshot: &Snapshot) -> Result<Vec<State>, Stop> {
