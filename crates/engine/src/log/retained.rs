@@ -36,8 +36,8 @@ pub(crate) struct RetainedLog {
 struct Kept {
     segments: VecDeque<Arc<RetainedSegment>>,
     bytes: u64,
-    /// The end of the youngest segment that is not kept. It stays in memory while its conversion lasts, but nothing
-    /// holds it any more.
+    /// The end of the youngest segment that is not kept. It stays in memory while its conversion lasts, and while
+    /// versions need it, but nothing holds it any more.
     gone: LogPosition,
     /// What each hold keeps, by its number.
     holds: BTreeMap<u64, LogPosition>,
@@ -74,7 +74,7 @@ impl RetainedLog {
         let mut kept = self.kept();
         let keeps = self.bytes_min > 0 || kept.is_held(header);
         if !keeps {
-            kept.gone = header.position(u64::MAX);
+            kept.lose(header);
         }
         keeps
     }
@@ -97,6 +97,7 @@ impl RetainedLog {
             }
             kept.bytes -= oldest.bytes;
             let oldest = kept.segments.pop_front().expect("looked at above");
+            kept.lose(&oldest.header);
             self.recycler.add(oldest.file.clone());
         }
     }
@@ -141,6 +142,11 @@ impl RetainedLog {
 }
 
 impl Kept {
+    /// Notes that a segment is not kept: what names it from now on is told so at once, and not when it reads.
+    fn lose(&mut self, header: &SegmentHeader) {
+        self.gone = self.gone.max(header.position(u64::MAX));
+    }
+
     fn is_held(&self, header: &SegmentHeader) -> bool {
         let end = header.position(u64::MAX);
         self.holds.values().any(|&position| position <= end)
@@ -217,5 +223,7 @@ mod tests {
         assert_eq!(log.bytes(), 500);
         drop(hold);
         assert_eq!(log.bytes(), 0);
+        // Versions may still have it in memory, but a reader would miss it later.
+        assert!(log.hold(position(19)).is_none() && log.hold(position(20)).is_some());
     }
 }
