@@ -1,5 +1,6 @@
 //! [`LogSource`]: a segment of the log that is being read, in memory or on the device.
 
+use std::cmp::Ordering;
 use std::sync::{Arc, Weak};
 
 use alluvium_base::{Corruption, SegmentId};
@@ -38,6 +39,9 @@ pub(super) struct DeviceSource {
     bytes: Vec<u8>,
     /// Offset of `bytes` in the segment.
     start: u64,
+    /// Where the log of the segment's opening ended, if that is an earlier one. The file may have sound records behind
+    /// it: recovery ends the log also before a record whose large value is unsound.
+    opening_end: Option<LogPosition>,
 }
 
 /// What a source has at an offset.
@@ -67,7 +71,10 @@ impl LogSource {
             let active = shared.log.active_segment();
             let frozen = || shared.frozen.lock().expect("no panic while held").clone();
             let in_memory = std::iter::once(active).chain(frozen()).find(|segment| is_it(&segment.header));
-            let device = |segment| DeviceSource { segment, bytes: Vec::new(), start: 0 };
+            let device = |segment: Arc<RetainedSegment>| {
+                let opening_end = end_of_opening(shared, segment.header.opening);
+                DeviceSource { segment, bytes: Vec::new(), start: 0, opening_end }
+            };
             let retained = || {
                 let found = (end != Some(position)).then(|| shared.log.retained.find(position)).flatten();
                 found.or_else(|| shared.log.retained.following(end?))
@@ -134,9 +141,9 @@ fn visible(shared: &Shared, segment: &Segment) -> u64 {
     }
     let durable = shared.log.durable();
     match durable.segment.cmp(&segment.id) {
-        std::cmp::Ordering::Less => 0,
-        std::cmp::Ordering::Equal => durable.offset.min(published),
-        std::cmp::Ordering::Greater => published,
+        Ordering::Less => 0,
+        Ordering::Equal => durable.offset.min(published),
+        Ordering::Greater => published,
     }
 }
 
@@ -183,6 +190,13 @@ impl DeviceSource {
         visit: impl FnOnce(&Record<'_>) -> Result<()>,
     ) -> Result<Read> {
         let header = self.segment.header;
+        let here = header.position(offset);
+        match self.opening_end.map(|end| end.cmp(&here)) {
+            Some(Ordering::Equal) => return Ok(Read::Ended { end: here, next: None }),
+            // A crash can take from a buffered log what was read already.
+            Some(Ordering::Less) => return Err(Error::LogPositionGone { oldest: oldest(shared) }),
+            Some(Ordering::Greater) | None => {}
+        }
         let mut wanted = READ_BYTES;
         loop {
             let at = offset.checked_sub(self.start).filter(|&at| at <= self.bytes.len() as u64);
@@ -202,18 +216,11 @@ impl DeviceSource {
             }
             wanted *= 2;
         }
-        if shared.log.retained.find(header.position(offset)).is_none() {
+        if shared.log.retained.find(here).is_none() {
             // The file was given back and may contain another segment.
             return Err(Error::LogPositionGone { oldest: oldest(shared) });
         }
-        // The log of an earlier opening ended here, or before, if a later one says so. A crash can take from a buffered
-        // log what was read already.
-        let end = header.position(offset);
-        match end_of_opening(shared, header.opening) {
-            Some(known) if known == end => Ok(Read::Ended { end, next: None }),
-            Some(known) if known < end => Err(Error::LogPositionGone { oldest: oldest(shared) }),
-            _ => Err(unsound(self.segment.file.name(), offset)),
-        }
+        Err(unsound(self.segment.file.name(), offset))
     }
 
     /// Reads about `wanted` bytes from `offset` on. Returns `false` if there is nothing that was not read yet.
@@ -235,9 +242,13 @@ impl DeviceSource {
 }
 
 /// The end of the log of an earlier opening, according to the segment that continues it.
+///
+/// The log itself knows where this opening's first segment continues: that segment may be neither active nor listed as
+/// frozen while it is being frozen, and may no longer be kept. Those of earlier openings only move from the frozen ones
+/// to the kept ones.
 fn end_of_opening(shared: &Shared, opening: u64) -> Option<LogPosition> {
     let frozen = shared.frozen.lock().expect("no panic while held").clone();
-    let in_memory = std::iter::once(shared.log.active_segment()).chain(frozen);
-    let ends = in_memory.filter_map(|segment| segment.header.follows).chain(shared.log.retained.ends());
+    let in_memory = frozen.into_iter().filter_map(|segment| segment.header.follows);
+    let ends = shared.log.follows.into_iter().chain(in_memory).chain(shared.log.retained.ends());
     ends.into_iter().find(|end| end.opening == opening)
 }

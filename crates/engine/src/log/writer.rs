@@ -50,6 +50,8 @@ pub(crate) struct Log {
     session_seed: u64,
     /// Number of this opening for writing.
     opening: u64,
+    /// The end of the log of earlier openings, if it is known.
+    pub follows: Option<LogPosition>,
     /// Converted segments that are kept for readers.
     pub retained: Arc<RetainedLog>,
     /// Size of future segments.
@@ -123,6 +125,7 @@ impl Log {
             recycler,
             session_seed,
             opening,
+            follows,
             retained,
             segment_bytes: AtomicU64::new(segment_bytes),
             prepare,
