@@ -3,6 +3,7 @@
 use super::super::{Failure, fail};
 use super::check::{self, Ends};
 use super::history::{History, State};
+use super::value::EXPIRING;
 use super::world::Shape;
 
 /// The possible values of each key.
@@ -22,6 +23,14 @@ impl Allowed {
     fn exactly(states: Vec<State>) -> Self {
         let only = |state| Ends { present: [state].into(), after_crash: [state].into() };
         Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
+    }
+
+    /// Allows that values have expired since they were found, in a session that failed before its clients began.
+    pub fn expire(&mut self, shape: &Shape) {
+        for ends in self.ends.iter_mut().skip(EXPIRING).step_by(shape.keys) {
+            ends.present.insert(None);
+            ends.after_crash.insert(None);
+        }
     }
 
     /// Checks the values found, which are the only ones allowed from then on.

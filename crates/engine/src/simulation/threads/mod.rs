@@ -175,6 +175,7 @@ impl<'a> Session<'a> {
                 Stop::Finding(failure) => Err(failure),
                 Stop::Expected => {
                     drop((keyspaces, world));
+                    allowed.expire(self.shape);
                     self.crashed(allowed)
                 }
             };
