@@ -260,6 +260,30 @@ fn a_record_is_shown_when_it_is_durable() {
     assert_eq!(first_key(&mut records), b"key");
 }
 
+/// An ingest after which the log has nothing but the record that announces it.
+#[test]
+fn a_power_cut_after_an_ingest_leaves_its_record() {
+    for seed in 0..20 {
+        let storage = SimulatedStorage::new(seed);
+        let open = |storage: &SimulatedStorage| {
+            let environment = Environment { random_seed: 5, ..Environment::over(Arc::new(storage.clone())) };
+            let builder = Db::builder("log").plan(plan()).background(false).log_retention_bytes(64 << 20);
+            builder.environment(environment).open().unwrap()
+        };
+        let db = open(&storage);
+        db.keyspace("items").unwrap();
+        db.persist().unwrap();
+        let from = db.log_position();
+        ingest(&db, 0..100);
+        drop(db);
+        storage.crash();
+        let db = open(&storage.reopen());
+        assert_eq!(db.keyspace("items").unwrap().iter().count(), 100);
+        let record = db.log_records(from).unwrap().next().expect("a record").unwrap();
+        assert!(matches!(&record.changes[..], [LogChange::Unlogged { keyspace }] if keyspace == "items"));
+    }
+}
+
 /// The first record behind a snapshot is that of the first write which the snapshot does not show.
 #[test]
 fn a_snapshot_and_its_position_are_of_one_moment() {

@@ -26,8 +26,8 @@ impl Shared {
     /// Appends a record that says that items of the keyspace change without records. Readers see it once the barrier is
     /// lowered, that is, when the change is published: a snapshot that they take then contains it.
     ///
-    /// The caller freezes the log and makes it durable before the change is: after a crash in between, the record is
-    /// there and the change may not be, never the other way round.
+    /// The caller syncs the log before the change is durable: after a crash in between, the record is there and the
+    /// change may not be, never the other way round.
     pub fn log_unlogged(&self, keyspace: &KeyspaceShared, barrier: &UpdateBarrier<'_>) -> Result<()> {
         loop {
             let segment = {

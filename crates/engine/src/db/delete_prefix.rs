@@ -57,6 +57,8 @@ impl Keyspace {
         // An update that reads an item from now on and writes behind the freeze would survive the removal.
         let barrier = keyspace.hold_back_updates(HashRange::of_high_half(hash));
         shared.log_unlogged(keyspace, &barrier)?;
+        // A flush does not freeze a log without items: the record may still be in the active segment afterwards.
+        shared.log.commit_all()?;
         flush(shared)?;
         let segment = shared.log.active_segment().id;
         // All runs are merged together, so everything that enters the levels meanwhile is older than everything that

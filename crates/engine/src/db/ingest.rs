@@ -195,6 +195,8 @@ impl Ingest {
             barrier.lower(HashRange::ALL);
         }
         shared.log_unlogged(&keyspace.shared, &barrier)?;
+        // A flush does not freeze a log without items: the record may still be in the active segment afterwards.
+        shared.log.commit_all().map_err(|error| shared.note_failure(error))?;
         settle_older(shared, &keyspace.shared)?;
         shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
         ingest(shared, &keyspace.shared, spill, &barrier)?;
