@@ -271,16 +271,16 @@ fn a_power_cut_after_an_ingest_leaves_its_record() {
             builder.environment(environment).open().unwrap()
         };
         let db = open(&storage);
-        db.keyspace("items").unwrap();
+        db.keyspace("others").unwrap();
         db.persist().unwrap();
         let from = db.log_position();
         ingest(&db, 0..100);
-        drop(db);
         storage.crash();
+        drop(db);
         let db = open(&storage.reopen());
-        assert_eq!(db.keyspace("items").unwrap().iter().count(), 100);
+        assert_eq!(db.keyspace("others").unwrap().iter().count(), 100);
         let record = db.log_records(from).unwrap().next().expect("a record").unwrap();
-        assert!(matches!(&record.changes[..], [LogChange::Unlogged { keyspace }] if keyspace == "items"));
+        assert!(matches!(&record.changes[..], [LogChange::Unlogged { keyspace }] if keyspace == "others"));
     }
 }
 
