@@ -1,22 +1,21 @@
 //! Eras: copies of data that changes elsewhere.
 
-use std::borrow::Cow;
-
 use crate::access::SharedWrites;
 use crate::canary::{Canary, is_broken};
 use crate::error::TooLarge;
+use crate::item::ItemView;
 use crate::sync::Ordering;
 
 use super::handle::{Cache, SetOptions};
-use super::update::Update;
+use super::update::Outcome;
 
 /// The time between two changes of the data of which a cache holds copies. See [`Cache::era`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Era(u64);
 
 impl<A: SharedWrites> Cache<A> {
-    /// The current era. Whoever copies data into the cache takes it before it reads the data, and sets the copy with
-    /// [`Cache::set_in_era`]. Whoever changes the data
+    /// The current era. A thread that copies data into the cache takes it before it reads the data, and sets the copy
+    /// with [`Cache::set_in_era`]. A thread that changes the data
     ///
     /// 1. makes the new data visible to readers who start from now on,
     /// 2. begins an era ([`Cache::begin_era`]),
@@ -50,12 +49,11 @@ impl<A: SharedWrites> Cache<A> {
         value: &[u8],
         options: SetOptions,
     ) -> Result<bool, TooLarge> {
-        let mut is_set = false;
-        self.update(key, |_| {
-            // Under the partition's lock, which `begin_era` takes after it has changed the era.
-            is_set = self.era() == era;
-            if is_set { Update::Set(Cow::Borrowed(value), options) } else { Update::Keep }
-        })?;
-        Ok(is_set)
+        // Judged under the partition's lock, which `begin_era` takes after it has changed the era.
+        let is_current = |_: Option<ItemView<'_>>| match self.era() == era {
+            true => Outcome::Done,
+            false => Outcome::Differs,
+        };
+        Ok(self.keyed(key).set_if(value, options, is_current)? == Outcome::Done)
     }
 }

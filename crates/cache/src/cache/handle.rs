@@ -129,7 +129,7 @@ impl<A: Access> Cache<A> {
 
     /// A key with everything that operations on it need.
     #[inline(always)]
-    fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
+    pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
         let hash = self.partitions.hash(key);
         Keyed { cache: self, partition: self.partitions.of(hash), hash, key }
     }

@@ -63,7 +63,8 @@ impl<A: Access> Keyed<'_, A> {
         })
     }
 
-    fn set_if(
+    /// Sets the item if `judge`, code of this crate, answers `Done`; returns its answer.
+    pub fn set_if(
         &self,
         value: &[u8],
         options: SetOptions,
