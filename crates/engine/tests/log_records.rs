@@ -305,7 +305,10 @@ fn a_snapshot_and_its_position_are_of_one_moment() {
             let Ok(mut records) = db.log_records(snapshot.log_position()) else { continue };
             let Some(Ok(record)) = records.next() else { continue };
             let expected = latest(&snapshot) + 1;
-            let is_next = matches!(&record.changes[..], [LogChange::Put { value, .. }] if *value == expected.to_le_bytes());
+            let is_next = match &record.changes[..] {
+                [LogChange::Put { value, .. }] => *value == expected.to_le_bytes(),
+                _ => false,
+            };
             if !is_next {
                 is_over.store(true, Ordering::Relaxed);
             }

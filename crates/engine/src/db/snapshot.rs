@@ -132,8 +132,8 @@ impl Snapshot {
     /// record of that, and the snapshot may show records behind it. A copy of a snapshot is kept up to date by
     /// [`Db::log_records`] from there.
     ///
-    /// Unlike the log, a snapshot shows changes that a power cut may still take. Call [`Db::persist`] before a copy of it
-    /// replaces an older one: then neither the copy nor its position is ahead of the database.
+    /// Unlike the log, a snapshot shows changes that a power cut may still take. Call [`Db::persist`] before a copy of
+    /// it replaces an older one: then neither the copy nor its position is ahead of the database.
     pub fn log_position(&self) -> LogPosition {
         self.log_position
     }

@@ -203,8 +203,8 @@ impl super::world::Shape {
     }
 }
 
-/// What the snapshot has, which no crash takes any more when this returns: unlike the log, a snapshot shows changes that
-/// are not durable yet (decision 0054).
+/// What the snapshot has, which no crash takes any more when this returns: unlike the log, a snapshot shows changes
+/// that are not durable yet (decision 0054).
 fn durable_states(world: &World<'_>, snapshot: &Snapshot) -> Result<Vec<State>, Stop> {
     let found = snapshot_states(world, snapshot)?;
     world.db.persist().map_err(|error| world.stop(&error, "making a copied snapshot durable"))?;
