@@ -65,7 +65,7 @@ pub(crate) struct Settings {
     pub plan: PlanChoice,
     pub durability: Durability,
     pub expected_items: u64,
-    pub workload: Workload,
+    pub workload: Option<Workload>,
     pub index_bytes_per_item: Option<f64>,
     pub background: bool,
     pub create: bool,
@@ -104,7 +104,7 @@ impl Builder {
                 plan: PlanChoice::Auto,
                 durability: Durability::Sync,
                 expected_items: 0,
-                workload: Workload::default(),
+                workload: None,
                 index_bytes_per_item: None,
                 background: true,
                 create: true,
@@ -159,8 +159,13 @@ impl Builder {
 
     /// What the program does with its items, as far as it knows: automatic plans are the best ones for that. Other
     /// plans do not depend on it.
+    ///
+    /// If it is not given, a keyspace counts the gets that its tables answer. When the share of absent keys among them
+    /// has changed by a fifth, a new plan is made, and replaces the old one if that pays off. The default is assumed
+    /// otherwise: how many gets there are for each put is not taken from what was counted, since many programs load
+    /// their items first.
     pub fn workload(mut self, workload: Workload) -> Self {
-        self.settings.workload = workload;
+        self.settings.workload = Some(workload);
         self
     }
 

@@ -24,12 +24,14 @@ pub enum PlantedRace {
     FollowerTrustsLeader,
     RowsWithoutEra,
     RowsLeftBehind,
+    GroupsBesideLog,
+    GroupsOfLaterEras,
     HoldWhatIsGone,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -49,6 +51,8 @@ impl PlantedRace {
         Self::FollowerTrustsLeader,
         Self::RowsWithoutEra,
         Self::RowsLeftBehind,
+        Self::GroupsBesideLog,
+        Self::GroupsOfLaterEras,
         Self::HoldWhatIsGone,
     ];
 
@@ -74,6 +78,8 @@ impl PlantedRace {
             Self::FollowerTrustsLeader => "follower-trusts-leader",
             Self::RowsWithoutEra => "rows-without-era",
             Self::RowsLeftBehind => "rows-left-behind",
+            Self::GroupsBesideLog => "groups-beside-log",
+            Self::GroupsOfLaterEras => "groups-of-later-eras",
             Self::HoldWhatIsGone => "hold-what-is-gone",
         }
     }

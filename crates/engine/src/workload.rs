@@ -54,6 +54,17 @@ impl Default for Workload {
 }
 
 impl Workload {
+    /// The default with this share of absent keys among its gets.
+    pub(crate) fn of_absent_share(share: f64) -> Self {
+        let gets = Self::default().gets;
+        Self { gets: gets * (1.0 - share), absent_gets: gets * share, ..Self::default() }
+    }
+
+    /// Share of absent keys among gets; 0 without gets.
+    pub(crate) fn absent_share(&self) -> f64 {
+        if self.absent_gets > 0.0 { self.absent_gets / (self.gets + self.absent_gets) } else { 0.0 }
+    }
+
     /// What a plan for `items` items has to satisfy, with at most `index_bytes_per_item` of memory for each.
     pub(crate) fn demand(
         &self,

@@ -61,6 +61,85 @@ fn what_was_read_once_is_found_without_a_read() {
     assert!(rows.hits >= u64::from(5 * ITEMS) && rows.rows >= u64::from(ITEMS), "{rows:?}");
 }
 
+/// A conversion makes rows of references, for which there is room where there is none for values.
+#[test]
+fn a_large_item_is_found_in_one_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+    let db = builder.row_cache_bytes_max(4 << 20).open().unwrap();
+    let keyspace = db.keyspace("k").unwrap();
+    for number in (0..ITEMS).map(|number| number * 7) {
+        keyspace.insert(key(number), value(number, 0)).unwrap();
+    }
+    db.flush().unwrap();
+    for round in 1..=2 {
+        for number in (0..ITEMS).map(|number| number * 7) {
+            assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, 0)));
+        }
+        // Some values displace references that were never used.
+        let traffic = db.stats().traffic;
+        assert!(traffic.page_reads <= u64::from(ITEMS / 20), "{traffic:?}");
+        assert!(traffic.blob_reads <= u64::from(round * ITEMS), "{traffic:?}");
+    }
+    db.compact().unwrap();
+    let keys: Vec<_> = (0..ITEMS).map(|number| key(number * 7)).collect();
+    let found = keyspace.multi_get(&keys).unwrap();
+    assert!((0..ITEMS).zip(found).all(|(number, found)| found == Some(value(number * 7, 0))));
+    assert!(db.stats().traffic.page_reads <= u64::from(ITEMS / 20));
+}
+
+#[test]
+fn a_prefix_that_was_scanned_is_scanned_without_a_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = Db::builder(directory.path()).durability(Durability::Buffered).open().unwrap();
+    let options = KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' });
+    let keyspace = db.keyspace_with("k", &options).unwrap();
+    // The items of groups are in several runs, and the last group is too large for a row.
+    let key = |group: u32, number: u32| format!("{group}/{number}").into_bytes();
+    let items_of = |group: u32| if group == 100 { 1_000 } else { 10 };
+    for number in 0..1_000 {
+        for group in (0..=100).filter(|&group| number < items_of(group)) {
+            keyspace.insert(key(group, number), [number as u8; 100]).unwrap();
+        }
+        if number % 3 == 0 && number < 10 {
+            db.flush().unwrap();
+        }
+    }
+    db.flush().unwrap();
+    let scan = |group: u32| {
+        let items = keyspace.scan_prefix(group.to_string()).unwrap().map(Result::unwrap);
+        let mut found: Vec<_> = items.collect();
+        found.sort();
+        found
+    };
+    let expected = |group: u32| {
+        let items = (0..items_of(group)).map(|number| (key(group, number), vec![number as u8; 100]));
+        let mut expected: Vec<_> = items.collect();
+        expected.sort();
+        expected
+    };
+    for group in 0..=100 {
+        assert_eq!(scan(group), expected(group));
+    }
+    let found = db.stats().rows.hits;
+    for group in 0..=100 {
+        assert_eq!(scan(group), expected(group));
+    }
+    assert_eq!(db.stats().rows.hits, found + 100);
+    // What is written since is seen beside the row, and by the next one.
+    keyspace.remove(key(3, 0)).unwrap();
+    keyspace.insert(key(3, 1), "new").unwrap();
+    let mut changed = expected(3);
+    changed.remove(0);
+    changed[0].1 = b"new".to_vec();
+    for _ in 0..2 {
+        assert_eq!(scan(3), changed);
+        db.flush().unwrap();
+        db.compact().unwrap();
+    }
+    assert_eq!(scan(3), changed);
+}
+
 #[test]
 fn without_a_row_cache_every_get_reads() {
     let directory = tempfile::tempdir().unwrap();
@@ -239,6 +318,13 @@ proptest! {
             }
             let expected: Vec<_> = keys.iter().map(|key| model.get(key).cloned()).collect();
             prop_assert_eq!(keyspace.multi_get(&keys).unwrap(), expected);
+            for group in (0..3).filter(|_| is_sorted) {
+                let prefix = format!("g{group}");
+                let found: BTreeMap<_, _> = keyspace.scan_prefix(&prefix).unwrap().map(Result::unwrap).collect();
+                let mut expected = model.clone();
+                expected.retain(|key, _| key.starts_with(prefix.as_bytes()));
+                prop_assert_eq!(found, expected, "after {:?}", step);
+            }
         }
     }
 }

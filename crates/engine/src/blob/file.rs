@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_base::{BlobId, Corruption};
 use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use alluvium_io::sync::{Arc, Mutex, MutexGuard, OnceLock};
-use alluvium_io::{AlignedBuffer, File, OpenMode, ReadRequest};
+use alluvium_io::{AlignedBuffer, File, OpenMode, Pipeline};
 
 use super::chunk_encoder::ChunkEncoder;
 use super::frame::{BLOCK_BYTES, FILE_HEADER_BYTES, RecordHeader, encode_file_header, file_seed};
 use super::reference::Reference;
+use super::span::Span;
 use super::tail::Tail;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::blob_file_name;
@@ -334,21 +335,18 @@ impl BlobFile {
         Ok(skip)
     }
 
-    /// Like [`BlobFile::read`], to be done together with other reads. Returns also the position in the buffer at which
-    /// the bytes begin. Returns `None` if a part is still in memory, or if there is an error.
-    pub fn read_request<'a>(
-        &'a self,
-        from: u64,
-        to: u64,
-        buffer: &'a mut AlignedBuffer,
-    ) -> Option<(ReadRequest<'a>, usize)> {
+    /// The blocks of `from..to`, for reads in flight together. `None` if a part is still in memory, or missing, or if
+    /// the file is not a blob file: [`BlobFile::read`] then reads it or returns the error.
+    pub(super) fn span(&self, from: u64, to: u64) -> Option<Span<'_>> {
         if to > self.written.load(Ordering::Acquire) || to > self.size() || self.check_header().is_err() {
             return None;
         }
-        let start = from / BLOCK_BYTES * BLOCK_BYTES;
-        buffer.resize_unspecified((to.next_multiple_of(BLOCK_BYTES) - start) as usize);
-        let request = ReadRequest { file: &*self.file, offset: start, buffer, result: Ok(0) };
-        Some((request, (from - start) as usize))
+        Some(Span::of(&*self.file, from..to))
+    }
+
+    /// A pipeline for reads of the file.
+    pub(super) fn pipeline(&self, depth: usize) -> Box<dyn Pipeline> {
+        self.reclaimer.storage().pipeline(depth)
     }
 
     /// Registers a writer: the file is not sealed before the writer is done.

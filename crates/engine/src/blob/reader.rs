@@ -18,13 +18,13 @@ const READ_CHUNKS: u64 = 16;
 /// before any of its bytes is returned.
 #[derive(Debug)]
 pub(crate) struct RecordReader {
-    file: Arc<BlobFile>,
+    pub(super) file: Arc<BlobFile>,
     reference: Reference,
     /// Offset of the next chunk to read.
-    position: u64,
-    end: u64,
-    /// Chunks read at a time.
-    chunks: u64,
+    pub(super) position: u64,
+    pub(super) end: u64,
+    /// Maximum chunks in memory.
+    pub(super) chunks: u64,
     buffer: AlignedBuffer,
     /// The part of the buffer that is read, but not checked: whole chunks.
     ready: Range<usize>,
@@ -54,17 +54,16 @@ impl RecordReader {
             let to = (*end).min(*position + *chunks * CHUNK_BYTES as u64);
             if ready.start == ready.end
                 && to > *position
-                && let Some((request, skip)) = file.read_request(*position, to, buffer)
+                && let Some(span) = file.span(*position, to)
             {
-                requests.push(request);
-                pieces.push((position, ready, to, skip));
+                requests.push(span.request(buffer));
+                pieces.push((position, ready, to, span.wanted()));
             }
         }
         storage.read_batch(&mut requests);
-        for (request, (position, ready, to, skip)) in requests.into_iter().zip(pieces) {
-            let len = (to - *position) as usize;
-            if request.result.is_ok_and(|read| read >= skip + len) {
-                *ready = skip..skip + len;
+        for (request, (position, ready, to, wanted)) in requests.into_iter().zip(pieces) {
+            if request.result.is_ok_and(|read| read >= wanted.end) {
+                *ready = wanted;
                 *position = to;
             }
         }
@@ -80,6 +79,22 @@ impl RecordReader {
             let skip = self.file.read(self.position, to, &mut self.buffer)?;
             self.ready = skip..skip + (to - self.position) as usize;
             self.position = to;
+        }
+        self.next_read_chunk()
+    }
+
+    /// Takes chunks that were read into `buffer` in place of those in front of `end`; leaves its own buffer, whose
+    /// chunks have all been used, in exchange.
+    pub(super) fn exchange(&mut self, buffer: &mut AlignedBuffer, chunks: Range<usize>, end: u64) {
+        debug_assert!(self.ready.is_empty());
+        std::mem::swap(&mut self.buffer, buffer);
+        (self.ready, self.position) = (chunks, end);
+    }
+
+    /// Content of the next chunk that is in memory; `None` if there is none.
+    pub(super) fn next_read_chunk(&mut self) -> Result<Option<&[u8]>> {
+        if self.ready.is_empty() {
+            return Ok(None);
         }
         let chunk = self.ready.start..self.ready.end.min(self.ready.start + CHUNK_BYTES);
         let offset = self.position - self.ready.len() as u64;
@@ -115,16 +130,41 @@ impl RecordReader {
         Ok(key)
     }
 
-    /// Reads all content: the key and the value.
+    /// Reads all content: the key and the value. Reads ahead if it is long.
     pub fn read_all(mut self) -> Result<(Vec<u8>, Vec<u8>)> {
-        let (mut key, mut value) = (Vec::new(), Vec::with_capacity(self.reference.value_len as usize));
-        let key_len = self.reference.key_len as usize;
         debug_assert!(self.content.is_empty());
-        while let Some(content) = self.next_chunk()? {
-            let (of_key, of_value) = content.split_at(content.len().min(key_len - key.len()));
-            key.extend_from_slice(of_key);
-            value.extend_from_slice(of_value);
+        let mut content = KeyAndValue::of(&self.reference);
+        while let Some(chunk) = self.next_read_chunk()? {
+            content.push(chunk);
         }
-        Ok((key, value))
+        if self.is_worth_reading_ahead() {
+            self.read_ahead(&mut content)?;
+        }
+        while let Some(chunk) = self.next_chunk()? {
+            content.push(chunk);
+        }
+        Ok((content.key, content.value))
+    }
+}
+
+/// The content of a record, as far as it was read.
+#[derive(Debug)]
+pub(super) struct KeyAndValue {
+    key_len: usize,
+    key: Vec<u8>,
+    value: Vec<u8>,
+}
+
+impl KeyAndValue {
+    fn of(reference: &Reference) -> Self {
+        let value = Vec::with_capacity(reference.value_len as usize);
+        Self { key_len: reference.key_len as usize, key: Vec::new(), value }
+    }
+
+    /// Appends the content of the next chunk.
+    pub fn push(&mut self, chunk: &[u8]) {
+        let (of_key, of_value) = chunk.split_at(chunk.len().min(self.key_len - self.key.len()));
+        self.key.extend_from_slice(of_key);
+        self.value.extend_from_slice(of_value);
     }
 }

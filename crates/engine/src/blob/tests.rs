@@ -9,7 +9,7 @@ use alluvium_io::{FaultPlan, SimulatedStorage, Storage};
 use proptest::prelude::*;
 
 use super::file::{BlobFile, GATHER_BYTES};
-use super::frame::{RecordHeader, check_file_header, chunk_content, encode_file_header};
+use super::frame::{CHUNK_BYTES, RecordHeader, check_file_header, chunk_content, encode_file_header};
 use super::reader::RecordReader;
 use super::walk::walk;
 use crate::error::Error;
@@ -276,4 +276,33 @@ fn a_newer_version_is_told_from_damage_to_its_number() {
         check_file_header(&header, BlobId(7), "blob"),
         Err(Error::NewerFormat { found: 29_953, supported: 1, .. })
     ));
+}
+
+/// Long records are read ahead: whole in the file, partly in memory, and with a damaged chunk.
+#[test]
+fn long_records_are_read_ahead() {
+    let storage = SimulatedStorage::new(1);
+    let reclaimer = Reclaimer::new(Arc::new(storage.clone()), Vec::new());
+    let file = BlobFile::create(&reclaimer, BlobId(7)).unwrap();
+    for len in [1, 300_000, 600_000, 1 << 20, 3_000_000] {
+        let value: Vec<u8> = (0..len).map(|at: u32| ((at / 7) ^ at) as u8).collect();
+        let header = header(b"key", &value);
+        // As large a buffer as the record: its end stays in memory until the sync.
+        let reference = file.append(header, [b"key", &value], 2 * value.len()).unwrap();
+        let read = || RecordReader::new(file.clone(), reference).read_all();
+        assert_eq!(read().unwrap(), (b"key".to_vec(), value.clone()));
+        file.sync().unwrap();
+        assert_eq!(read().unwrap(), (b"key".to_vec(), value.clone()));
+        let few = RecordReader::new(file.clone(), reference).in_pieces(3).read_all();
+        assert_eq!(few.unwrap(), (b"key".to_vec(), value));
+        for chunk in (reference.body..reference.body_end()).step_by(CHUNK_BYTES) {
+            let opened = storage.open(file.name(), alluvium_io::OpenMode::Write).unwrap();
+            let mut byte = [0];
+            opened.read_at(&mut byte, chunk + 8).unwrap();
+            opened.write_at(&[!byte[0]], chunk + 8).unwrap();
+            let damage = read().unwrap_err();
+            assert!(matches!(&damage, Error::Corruption(damage) if damage.offset == chunk), "{damage:?}");
+            opened.write_at(&byte, chunk + 8).unwrap();
+        }
+    }
 }

@@ -234,13 +234,21 @@ fn write_section(
     let below = Below::of_runs(level, version.body.runs(), 0, 0)?;
     begin_ordered(writer, level, spec, (entries.len() as u64, bytes), below);
     let mut references = ReferenceCounts::default();
+    let mut last_prefix = None;
     for (position, &(high, low, offset)) in entries.iter().enumerate() {
         if let Some(&(_, _, ahead)) = entries.get(position + PREFETCH_AHEAD) {
             store.segment.prefetch(ahead, 64);
         }
         let item = store.segment.encoded_item_at(offset)?;
         references.add(&item.item);
-        rows.iter().for_each(|rows| rows.replace(&item.item));
+        if let Some(rows) = &rows {
+            rows.replace(&item.item);
+            let prefix = keyspace.hasher.prefix_of(item.item.key);
+            if prefix != last_prefix {
+                prefix.iter().for_each(|prefix| rows.remove_group(prefix));
+                last_prefix = prefix;
+            }
+        }
         writer.push(KeyHash::from_halves(high, low), &item)?;
     }
     writer.finish_section()?;

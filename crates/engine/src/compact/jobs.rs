@@ -2,8 +2,8 @@
 
 use super::collect::{collect, collect_is_due, garbage_pressure};
 use super::{
-    convert, drop_expired, follow_plan, give_back_garbage, is_moving, is_outgrown, merge, pick, pick_any,
-    pick_garbage, pressure, replan,
+    convert, drop_expired, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any, pick_garbage,
+    pressure, replan, replan_is_due,
 };
 use crate::core::{Job, JobThread, Shared};
 use crate::error::Result;
@@ -17,7 +17,7 @@ pub(crate) const JOBS: &[Job] = &[
         run_undue: convert,
         pressure: none,
     },
-    Job { thread: JobThread::Merge, is_due: is_outgrown, run: replan, run_undue: nothing, pressure: none },
+    Job { thread: JobThread::Merge, is_due: replan_is_due, run: replan, run_undue: nothing, pressure: none },
     Job {
         thread: JobThread::Merge,
         is_due: |shared| pick(shared).is_some(),

@@ -31,6 +31,6 @@ pub(crate) use level_table::{Below, begin_ordered, tag_bits};
 pub(crate) use merge::merge;
 pub(crate) use misplaced::{Left, follow_plan, is_moving, left_to_move};
 pub(crate) use prefix_cut::cut_prefix;
-pub(crate) use replan::{is_outgrown, replan};
+pub(crate) use replan::{replan, replan_is_due};
 pub(crate) use spill::Spill;
 pub(crate) use threads::start_threads;

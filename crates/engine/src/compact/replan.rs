@@ -1,5 +1,5 @@
-//! Makes a new plan when data have outgrown one that was made for fewer items ([decision
-//! 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
+//! Makes a new plan when data have outgrown one that was made for fewer items, or when gets ask for absent keys more or
+//! less often ([decision 0023](../../../../docs/decisions/0023-a-change-of-plan-moves-no-data.md)).
 
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use crate::device;
 use crate::error::Result;
 use crate::level::Version;
 use crate::manifest::PlanSource;
-use crate::options::Settings;
 use crate::workload::Workload;
 
 /// A new plan is made when there are this many times the items for which the plan was made.
@@ -23,6 +22,12 @@ const AHEAD: f64 = 2.0;
 const ITEMS_MIN: u64 = 100_000;
 /// Number of decisions that are remembered.
 const DECISIONS_MAX: usize = 32;
+/// Bytes of memory per item with which a plan can have filters for all items.
+const FILTERED_BYTES_PER_ITEM: f64 = 2.5;
+/// Minimum reads for absent keys, per lookup, from which more memory is proposed.
+const PROPOSAL_READS_MIN: f64 = 0.2;
+/// Maximum share of an operation's time that a plan with more memory takes for it to be proposed.
+const PROPOSAL_TIME_MAX: f64 = 0.8;
 
 /// What the planner gets to know about a keyspace.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,48 +80,84 @@ fn judge(present: &Candidate, best: &Candidate, demand: &Demand) -> (bool, Strin
     }
 }
 
-/// Whether the data of a keyspace have outgrown its plan.
-pub(crate) fn is_outgrown(shared: &Shared) -> bool {
-    outgrown(shared).is_some()
+/// A keyspace that is to have a new plan.
+struct Due {
+    keyspace: Arc<KeyspaceShared>,
+    /// Number of items for which the plan is made.
+    items_planned: u64,
+    /// What the plan is made for.
+    workload: Workload,
 }
 
-fn outgrown(shared: &Shared) -> Option<Arc<KeyspaceShared>> {
-    let is_outgrown = |keyspace: &Arc<KeyspaceShared>| {
+/// Whether a keyspace is to have a new plan: its data have outgrown the present one, or it is asked for absent keys
+/// more or less often.
+pub(crate) fn replan_is_due(shared: &Shared) -> bool {
+    due(shared).is_some()
+}
+
+fn due(shared: &Shared) -> Option<Due> {
+    shared.all_keyspaces().into_iter().find_map(|keyspace| {
         let version = keyspace.version.load();
-        let state = version.body.plan_state();
-        state.source == PlanSource::Auto && !state.is_moving() && {
-            let items = version.items();
-            items >= ITEMS_MIN && items as f64 > state.items_planned as f64 * OUTGROWN
+        let state = version.body.plan_state().clone();
+        if state.source != PlanSource::Auto || state.is_moving() {
+            return None;
         }
-    };
-    shared.all_keyspaces().into_iter().find(is_outgrown)
+        let items = version.items();
+        drop(version);
+        if items < ITEMS_MIN {
+            return None;
+        }
+        let lookups = &keyspace.table_lookups;
+        let is_outgrown = items as f64 > state.items_planned as f64 * OUTGROWN;
+        let changed = match shared.settings.workload {
+            Some(_) => None,
+            None => lookups.changed_absent_share(items),
+        };
+        if !is_outgrown && changed.is_none() {
+            return None;
+        }
+        let absent_share = changed.unwrap_or(lookups.planned_absent_share());
+        let workload = shared.settings.workload.unwrap_or(Workload::of_absent_share(absent_share));
+        // Also after a change of the share: filters for the items present may fit where those for all expected do not.
+        let items_planned = (items as f64 * AHEAD) as u64;
+        Some(Due { keyspace, items_planned, workload })
+    })
 }
 
-/// Makes a new plan for one keyspace whose data have outgrown its plan, if there is one; returns whether there was.
-/// This takes some tenths of a second of one processor, once each time that the data have grown by half.
+/// Makes a new plan for one keyspace that is to have one, if there is one; returns whether there was. This takes some
+/// tenths of a second of one processor, once each time that the data have grown by half or that the share of absent
+/// keys has changed by a fifth.
 pub(crate) fn replan(shared: &Shared) -> Result<bool> {
-    let Some(keyspace) = outgrown(shared) else { return Ok(false) };
+    let Some(Due { keyspace, items_planned, workload }) = due(shared) else { return Ok(false) };
     let state = keyspace.plan_state();
     let measured = Measured::of(&keyspace.version.load());
-    let items_planned = (measured.items as f64 * AHEAD) as u64;
+    let absent_share = workload.absent_share();
     let mut decision = PlanDecision {
         keyspace: keyspace.name.clone(),
         at_ms: shared.now_ms(),
         items: measured.items,
         item_bytes: measured.key_bytes + measured.value_bytes,
         items_planned,
+        absent_share,
         from: state.plan.to_string(),
         ..PlanDecision::default()
     };
     // Damaged figures were reported when the database was opened or created; they are no reason to fail here.
     let device = device::read(&*shared.storage).ok().flatten().unwrap_or_default();
-    let compared = compare(&state.plan, measured, items_planned, &shared.settings, device);
-    let plan = match compared {
+    let asked = Asked {
+        measured,
+        items: items_planned,
+        workload,
+        index_bytes_per_item: shared.settings.index_bytes_per_item,
+        device,
+    };
+    let plan = match asked.compare(&state.plan) {
         Ok((present, best, demand)) => {
             (decision.is_changed, decision.reason) = judge(&present, &best, &demand);
             decision.operation_us = (present.figures.score_us(&demand), best.figures.score_us(&demand));
             decision.memory_bytes_per_item = (present.figures.bytes_per_item, best.figures.bytes_per_item);
             decision.best = Some(best.plan.to_string());
+            decision.proposal = asked.propose(&best, &demand);
             if decision.is_changed { best.plan.try_into()? } else { state.plan.clone() }
         }
         // If no plan can be made, the keyspace keeps its plan.
@@ -125,6 +166,7 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
             state.plan.clone()
         }
     };
+    keyspace.table_lookups.set_planned(absent_share);
     match shared.set_plan_after(&keyspace, Some(&state), &plan, PlanSource::Auto, items_planned) {
         Ok(true) => {}
         Ok(false) | Err(crate::Error::KeyspaceDropped { .. }) => return Ok(true),
@@ -138,20 +180,53 @@ pub(crate) fn replan(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// The present plan and the best one, with their costs for this number of such items.
-fn compare(
-    plan: &LevelsPlan,
+/// What the planner is asked.
+#[derive(Debug, Clone)]
+struct Asked {
     measured: Measured,
+    /// Number of items for which the plan is made.
     items: u64,
-    settings: &Settings,
+    workload: Workload,
+    index_bytes_per_item: Option<f64>,
     device: device::DeviceFigures,
-) -> std::result::Result<(Candidate, Candidate, Demand), ModelError> {
-    let Measured { key_bytes, value_bytes, .. } = measured;
-    let workload = Workload { key_bytes, value_bytes, ..settings.workload };
-    let demand = workload.demand(items, settings.index_bytes_per_item, device)?;
-    let present = demand.candidate(plan.clone().into())?;
-    let best = plan_executable(&demand, &Space::default())?;
-    Ok((present, best, demand))
+}
+
+impl Asked {
+    fn demand(&self) -> std::result::Result<Demand, ModelError> {
+        let Measured { key_bytes, value_bytes, .. } = self.measured;
+        let workload = Workload { key_bytes, value_bytes, ..self.workload };
+        workload.demand(self.items, self.index_bytes_per_item, self.device.clone())
+    }
+
+    /// The present plan and the best one, with their costs.
+    fn compare(&self, plan: &LevelsPlan) -> std::result::Result<(Candidate, Candidate, Demand), ModelError> {
+        let demand = self.demand()?;
+        let present = demand.candidate(plan.clone().into())?;
+        let best = plan_executable(&demand, &Space::default())?;
+        Ok((present, best, demand))
+    }
+
+    /// What filters for all items would bring, if absent keys cost reads under the best plan, and the memory for the
+    /// filters saves a good part of each operation.
+    fn propose(&self, best: &Candidate, demand: &Demand) -> Option<String> {
+        let absent_share = self.workload.absent_share();
+        if absent_share * best.figures.reads_per_miss < PROPOSAL_READS_MIN {
+            return None;
+        }
+        let filtered = Self { index_bytes_per_item: Some(FILTERED_BYTES_PER_ITEM), ..self.clone() };
+        let filtered = plan_executable(&filtered.demand().ok()?, &Space::default()).ok()?;
+        let [now_us, then_us] = [best, &filtered].map(|candidate| candidate.figures.score_us(demand));
+        (then_us < now_us * PROPOSAL_TIME_MAX).then(|| {
+            format!(
+                "{:.0} % of the gets are of absent keys, at {:.2} reads each; with `index_bytes_per_item({:.1})` it is \
+                 {:.3}, and an operation takes {then_us:.1} us of the device, not {now_us:.1}",
+                absent_share * 100.0,
+                best.figures.reads_per_miss,
+                (filtered.figures.bytes_per_item * 10.0).ceil() / 10.0,
+                filtered.figures.reads_per_miss,
+            )
+        })
+    }
 }
 
 #[cfg(test)]
@@ -161,13 +236,29 @@ mod tests {
 
     use super::*;
 
-    fn settings() -> Settings {
-        crate::Db::builder("").settings
+    fn asked(items: u64, value_bytes: f64) -> Asked {
+        let measured = Measured { items, key_bytes: 16.0, value_bytes };
+        let (workload, device) = (Workload::default(), DeviceFigures::default());
+        Asked { measured, items, workload, index_bytes_per_item: None, device }
     }
 
     fn compared(plan: &LevelsPlan, items: u64, value_bytes: f64) -> (Candidate, Candidate, Demand) {
-        let measured = Measured { items, key_bytes: 16.0, value_bytes };
-        compare(plan, measured, items, &settings(), DeviceFigures::default()).unwrap()
+        asked(items, value_bytes).compare(plan).unwrap()
+    }
+
+    #[test]
+    fn memory_for_filters_is_proposed_where_absent_keys_cost_reads() {
+        let propose = |items, absent_share| {
+            let asked = Asked { workload: Workload::of_absent_share(absent_share), ..asked(items, 100.0) };
+            let demand = asked.demand().unwrap();
+            let best = plan_executable(&demand, &Space::default()).unwrap();
+            asked.propose(&best, &demand)
+        };
+        let proposal = propose(2_000_000_000, 0.5).unwrap();
+        assert!(proposal.contains("50 %") && proposal.contains("index_bytes_per_item("), "{proposal}");
+        assert_eq!(propose(2_000_000_000, 0.0), None);
+        // The default's minimum of memory has room for filters.
+        assert_eq!(propose(2_000_000, 0.5), None);
     }
 
     #[test]

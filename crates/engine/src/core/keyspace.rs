@@ -11,6 +11,7 @@ use alluvium_model::LevelsPlan;
 use super::counted::Counted;
 use super::pin::Pins;
 use super::pinned_version::{PinnedVersion, PinnedVersions};
+use super::table_lookups::TableLookups;
 use super::update_barriers::UpdateBarriers;
 use super::{InheritedPressure, LatestStanding};
 use crate::error::{Error, Result};
@@ -39,6 +40,7 @@ pub(crate) struct KeyspaceShared {
     /// Whether every write looks up the item that it replaces, because the mean item has many bytes in blob files.
     pub hides_large: AtomicBool,
     pub standing: LatestStanding,
+    pub table_lookups: TableLookups,
     /// The backlog since a change of plan for which writers are not slowed.
     pub inherited_pressure: InheritedPressure,
     /// Versions in use by snapshots.
@@ -74,6 +76,7 @@ impl KeyspaceShared {
             pins: Pins::default(),
             hides_large: AtomicBool::new(false),
             standing: LatestStanding::default(),
+            table_lookups: TableLookups::default(),
             inherited_pressure: InheritedPressure::default(),
             pinned: PinnedVersions::default(),
             dropped: AtomicBool::new(false),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// The decision that was made when the data had outgrown a plan.
+/// The decision that was made when the data had outgrown a plan, or when another share of the gets was of absent keys.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct PlanDecision {
     /// The keyspace's name.
@@ -15,6 +15,9 @@ pub struct PlanDecision {
     pub item_bytes: f64,
     /// Number of items for which the decision was made. The next one is due when there are half as many again.
     pub items_planned: u64,
+    /// Share of absent keys among gets for which the decision was made: that of [`crate::Builder::workload`], or that
+    /// of the gets that tables have answered since the last decision.
+    pub absent_share: f64,
     /// The plan until then, in one line.
     pub from: String,
     /// The best plan for that number of items, in one line; `None` if the planner refused.
@@ -23,6 +26,8 @@ pub struct PlanDecision {
     pub operation_us: (f64, f64),
     /// Predicted bytes of memory per item for filters and indexes: under the plan until then, and under the best one.
     pub memory_bytes_per_item: (f64, f64),
+    /// What more memory for filters and indexes would bring, if absent keys cost reads and it would pay.
+    pub proposal: Option<String>,
     /// Whether the plan was changed to the best one.
     pub is_changed: bool,
     /// The reason for changing or keeping the plan.

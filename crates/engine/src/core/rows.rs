@@ -22,17 +22,24 @@ pub(crate) const ROWS_BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
 const ROW_BYTES_MEAN: usize = 128;
 /// Maximum bytes of a row.
 const ROW_BYTES_MAX: usize = 64 << 10;
+/// Bytes that the row of a large item's reference takes, roughly.
+const REFERENCE_ROW_BYTES: usize = 64;
 
 thread_local! {
     static ROW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Items that gets found in tables or in blob files, and keys that they did not find there.
+/// Items that gets found in tables, and keys that they did not find there.
 ///
 /// A row says what the *tables* of a keyspace have for a key, never what the log has: a lookup asks the log before the
 /// rows, so a write does not touch them. When a log store becomes a run, its items become the content of the tables,
 /// and they replace the rows of their keys ([`Rows::carry`]) before readers can see a version without the store. The
 /// [era](Cache::era) keeps out rows of lookups that began before: see [`Rows::begin_era`].
+///
+/// The row of a large item is its reference, as in tables, or its value: see [`Rows::admits_value`]. A reference saves
+/// one read of two, in a hundredth of a value's memory, so conversions make rows of all references. A row may be
+/// younger than the version of a lookup, never older, so the blob file that it names is one of the version or of a
+/// later one.
 ///
 /// Changes of items without a write to the log (clear, ingest, deletion of a prefix) begin an epoch of the keyspace,
 /// which is a part of a row's key. Merges do not change what tables have for a key. Snapshots do not use rows, because
@@ -45,6 +52,8 @@ pub(crate) struct Rows {
     pub bytes_without_limit: u64,
     /// Bytes that the cache may take now; 0 if it is not in use, and then it takes its minimum.
     bytes: AtomicU64,
+    /// Number of values that were offered while the cache was full.
+    values_offered: AtomicU64,
     /// The bytes, as a part of those for filters and indexes. Held while the cache is resized, and while items are
     /// carried: beside a resize, the cache does not find rows that have not moved yet, and these would be left behind.
     loan: Mutex<Option<Loan>>,
@@ -53,7 +62,7 @@ pub(crate) struct Rows {
 /// The row cache and its use since the opening.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct RowStats {
-    /// Number of lookups that a row answered without a read, with an item or with the absence of one.
+    /// Number of lookups that a row answered without a read of a table, with an item or with the absence of one.
     pub hits: u64,
     /// Number of lookups that found neither an item in the log nor a row.
     pub misses: u64,
@@ -68,10 +77,14 @@ pub struct RowStats {
 /// A keyspace's rows, to be replaced by items that come from the log.
 #[derive(Debug)]
 pub(crate) struct CarriedRows<'a> {
-    cache: &'a Cache,
+    pub(super) cache: &'a Cache,
+    /// Whether there were rows after the era had begun.
+    pub(super) has_rows: bool,
+    /// Whether rows may be added.
+    is_in_use: bool,
     _not_resized: MutexGuard<'a, Option<Loan>>,
-    keyspace: KeyspaceId,
-    epoch: u64,
+    pub(super) keyspace: KeyspaceId,
+    pub(super) epoch: u64,
 }
 
 impl Rows {
@@ -89,10 +102,16 @@ impl Rows {
         });
         let cache = cache.flatten();
         let bytes = if cache.is_some() { bytes } else { 0 };
-        Self { cache, bytes_without_limit, bytes: AtomicU64::new(bytes), loan: Mutex::default() }
+        Self {
+            cache,
+            bytes_without_limit,
+            bytes: AtomicU64::new(bytes),
+            values_offered: AtomicU64::new(0),
+            loan: Mutex::default(),
+        }
     }
 
-    fn in_use(&self) -> Option<&Cache> {
+    pub(super) fn in_use(&self) -> Option<&Cache> {
         self.cache.as_ref().filter(|_| self.bytes.load(Ordering::Relaxed) > 0)
     }
 
@@ -125,6 +144,27 @@ impl Rows {
         }
     }
 
+    /// Calls `found` for those of `keys` that have rows, with the place of the key and the row's item, or `None` if the
+    /// row says that the tables have none. Accesses to memory overlap.
+    pub fn find_each<'k>(
+        &self,
+        keyspace: KeyspaceId,
+        version: &Version,
+        keys: impl Iterator<Item = &'k [u8]>,
+        mut found: impl FnMut(usize, Option<&Item<'_>>),
+    ) {
+        let Some(cache) = self.in_use() else { return };
+        let row_keys = keys
+            .enumerate()
+            .filter_map(|(place, key)| Some((place, RowKey::of(keyspace, version.epoch, key)?)));
+        let (places, row_keys): (Vec<usize>, Vec<RowKey>) = row_keys.unzip();
+        cache.get_many_with(&row_keys, |number, row| {
+            if let Some(row) = row {
+                found(places[number], decode(row_keys[number].key(), row.value).as_ref());
+            }
+        });
+    }
+
     /// Copies the row of `key` to `buffer`, and returns the item in it; `Some(None)` if it is known that the tables
     /// have none.
     pub fn copy<'b>(
@@ -144,7 +184,20 @@ impl Rows {
         Some(decode(&buffer.key, &buffer.row))
     }
 
-    /// Stores what a lookup in `version` found in the tables: an item, which is no reference, or the absence of one.
+    /// Whether the value of a large item, of this many bytes, is to take the place of its reference. It is while half
+    /// of the room is free. After that it is once in as many reads as there is room for references in the space of
+    /// the value, so that a value must be read that often, on average, to displace them.
+    pub fn admits_value(&self, value_bytes: usize) -> bool {
+        if value_bytes > ROW_BYTES_MAX || self.in_use().is_none() {
+            return false;
+        }
+        let stats = self.stats();
+        let has_room = stats.bytes + value_bytes as u64 <= stats.bytes_max / 2;
+        let turns = (value_bytes / REFERENCE_ROW_BYTES).max(1) as u64;
+        has_room || self.values_offered.fetch_add(1, Ordering::Relaxed).is_multiple_of(turns)
+    }
+
+    /// Stores what a lookup in `version` found in the tables: an item, or the absence of one.
     pub fn fill(
         &self,
         era: Era,
@@ -212,29 +265,33 @@ impl Rows {
 
     /// For replacing rows of a keyspace by items of the log. The caller has begun an era, and loaded `version` after
     /// that.
-    /// `None` if there are no rows.
+    /// `None` if there are no rows and none are kept.
     pub fn carry(&self, keyspace: KeyspaceId, version: &Version) -> Option<CarriedRows<'_>> {
         let _not_resized = self.loan.lock().expect("no panic while held");
-        let cache = self.cache.as_ref().filter(|cache| !cache.is_empty())?;
-        Some(CarriedRows { cache, _not_resized, keyspace, epoch: version.epoch })
+        let cache = self.cache.as_ref()?;
+        let (has_rows, is_in_use) = (!cache.is_empty(), self.in_use().is_some());
+        let epoch = version.epoch;
+        let carried = CarriedRows { cache, has_rows, is_in_use, _not_resized, keyspace, epoch };
+        (has_rows || is_in_use).then_some(carried)
     }
 }
 
 impl CarriedRows<'_> {
-    /// Replaces the row of the item's key, if it has one.
+    /// Replaces the row of the item's key, if it has one. Adds it if the item is a reference.
     #[inline]
     pub fn replace(&self, item: &Item<'_>) {
+        if !self.has_rows && !item.is_reference() {
+            return;
+        }
         let Some(key) = RowKey::of(self.keyspace, self.epoch, item.key) else { return };
-        if self.cache.contains(key.bytes()) {
-            self.replace_present(key.bytes(), item);
+        if self.is_in_use && item.is_reference() || self.cache.contains(key.bytes()) {
+            self.set(key.bytes(), item);
         }
     }
 
     #[inline(never)]
-    fn replace_present(&self, key: &[u8], item: &Item<'_>) {
-        let is_set = !item.is_reference()
-            && with_row(Some(item), |row| self.cache.replace(key, row, SetOptions::default())).is_ok();
-        if !is_set {
+    fn set(&self, key: &[u8], item: &Item<'_>) {
+        if with_row(Some(item), |row| self.cache.set(key, row)).is_err() {
             self.cache.remove(key);
         }
     }

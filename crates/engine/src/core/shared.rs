@@ -132,6 +132,7 @@ impl Shared {
         let planned = self
             .settings
             .workload
+            .unwrap_or_default()
             .demand(items_planned, self.settings.index_bytes_per_item, device)
             .and_then(|demand| plan_executable(&demand, &Space::default()))
             .map_err(|error| Error::Plan(PlanError(error.to_string())))?;

@@ -215,8 +215,8 @@ impl View<'_> {
         let large = LargeValue::required(item)?;
         let (stored, value) = self.read_large(&large)?;
         check_key(&large.pieces[0], &stored, key)?;
-        // The row of a digest would be that of a key with the same bytes.
-        if !is_stand_in(item.key) {
+        // A value has no place for the key of which the digest is stored.
+        if !is_stand_in(item.key) && self.shared.rows.admits_value(value.len()) {
             self.fill_row(item.key, Some(&Item { kind: ItemKind::Value, value: &value, ..*item }));
         }
         Ok(value)

@@ -45,6 +45,8 @@ pub(super) struct Lookups<R> {
     done: Vec<Completed>,
     /// The row of the key that is being looked up.
     row: RowBuffer,
+    /// Whether the log and the row cache are known to have none of the keys.
+    is_in_tables: bool,
 }
 
 /// A lookup that waits for a page.
@@ -63,7 +65,12 @@ struct Flights<'v, K> {
 
 impl<R> Lookups<R> {
     pub fn new(reads: R) -> Self {
-        Self { reads, buffers: Vec::new(), done: Vec::new(), row: RowBuffer::default() }
+        Self { reads, buffers: Vec::new(), done: Vec::new(), row: RowBuffer::default(), is_in_tables: false }
+    }
+
+    /// For keys that were counted as gets, and found neither in the log nor in the row cache.
+    pub fn in_tables(reads: R) -> Self {
+        Self { is_in_tables: true, ..Self::new(reads) }
     }
 
     /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
@@ -98,18 +105,20 @@ impl<R> Lookups<R> {
                 result.context(|| format!("reading table {}", section.file().name()))?;
                 let stored_key = StoredKey::of(key.as_ref());
                 if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
+                    view.keyspace.table_lookups.count(!item.is_tombstone());
                     view.fill_row(&stored_key, Some(&item));
                     visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
                 } else if let Some((section, read)) = lookup.next_read()? {
                     ready.push_back(Flight { key, lookup, section, read });
                 } else {
+                    view.keyspace.table_lookups.count(false);
                     view.fill_row(&stored_key, None);
                     visit(key, None)?;
                 }
                 self.buffers.push(buffer);
             }
             while ready.len() < in_flight_max
-                && let Some(flight) = view.first_read(&mut keys, &mut visit, &mut self.row)?
+                && let Some(flight) = self.first_read(view, &mut keys, &mut visit)?
             {
                 ready.push_back(flight);
                 idle = false;
@@ -121,6 +130,41 @@ impl<R> Lookups<R> {
                 }
             }
         }
+    }
+
+    /// The next key that needs a read; keys before it that need none are visited.
+    fn first_read<'v, K: AsRef<[u8]>>(
+        &mut self,
+        view: &View<'v>,
+        keys: &mut impl Iterator<Item = K>,
+        visit: &mut impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
+    ) -> Result<Option<Flight<'v, K>>> {
+        for key in keys {
+            let stored_key = StoredKey::of(key.as_ref());
+            let hash = view.keyspace.hasher.hash(&stored_key);
+            if !self.is_in_tables {
+                view.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+                if let Some(item) = find_in_log(view.version, hash, &stored_key)? {
+                    visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
+                    continue;
+                }
+                if let Some(known) = view.copy_row(&stored_key, &mut self.row) {
+                    visit(key, known.as_ref().filter(|item| view.moment.is_live(item)))?;
+                    continue;
+                }
+            }
+            let mut lookup = view.version.body.lookup(hash);
+            match lookup.next_read()? {
+                Some((section, read)) => {
+                    return Ok(Some(Flight { key, lookup, section, read }));
+                }
+                None => {
+                    view.keyspace.table_lookups.count(false);
+                    visit(key, None)?;
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn submit<'v, K>(&mut self, view: &View<'v>, flight: Flight<'v, K>, flights: &mut Flights<'v, K>)
@@ -141,42 +185,11 @@ impl<R> Lookups<R> {
     }
 }
 
-impl<'v> View<'v> {
+impl View<'_> {
     /// Copies the row of `key`, if there is one, and returns the item that it knows of, if any.
     fn copy_row<'b>(&self, key: &[u8], row: &'b mut RowBuffer) -> Option<Option<Item<'b>>> {
         self.era?;
         self.shared.rows.copy(self.keyspace.id, self.version, key, row)
-    }
-
-    /// The next key that needs a read; keys before it that need none are visited.
-    fn first_read<K: AsRef<[u8]>>(
-        &self,
-        keys: &mut impl Iterator<Item = K>,
-        visit: &mut impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
-        row: &mut RowBuffer,
-    ) -> Result<Option<Flight<'v, K>>> {
-        for key in keys {
-            self.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
-            let stored_key = StoredKey::of(key.as_ref());
-            let hash = self.keyspace.hasher.hash(&stored_key);
-            if let Some(item) = find_in_log(self.version, hash, &stored_key)? {
-                let live = Some(&item).filter(|item| self.moment.is_live(item));
-                visit(key, live)?;
-                continue;
-            }
-            if let Some(known) = self.copy_row(&stored_key, row) {
-                visit(key, known.as_ref().filter(|item| self.moment.is_live(item)))?;
-                continue;
-            }
-            let mut lookup = self.version.body.lookup(hash);
-            match lookup.next_read()? {
-                Some((section, read)) => {
-                    return Ok(Some(Flight { key, lookup, section, read }));
-                }
-                None => visit(key, None)?,
-            }
-        }
-        Ok(None)
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash};
 
+use super::group::GroupItems;
 use super::logged_items::LoggedItems;
 use crate::core::{MemoryBudget, Shared};
 use crate::error::Result;
@@ -26,6 +27,13 @@ enum TableItems {
     Read(Box<SectionScanner>),
     /// Items of a section in which they are scattered.
     Sorted(YoungCursor),
+    /// Items of a row.
+    Group(GroupItems),
+    /// What is left of a merge.
+    Rest {
+        merge: Box<PullMerge<TableItems>>,
+        has_begun: bool,
+    },
 }
 
 impl Ascending for TableItems {
@@ -33,6 +41,14 @@ impl Ascending for TableItems {
         match self {
             Self::Read(scanner) => Ok(scanner.advance()?),
             Self::Sorted(cursor) => cursor.advance(),
+            Self::Group(items) => items.advance(),
+            Self::Rest { merge, has_begun } => {
+                // It is at its first item already.
+                if std::mem::replace(has_begun, true) {
+                    merge.advance()?;
+                }
+                Ok(merge.current().is_some())
+            }
         }
     }
 
@@ -40,6 +56,8 @@ impl Ascending for TableItems {
         match self {
             Self::Read(scanner) => scanner.current_encoded(),
             Self::Sorted(cursor) => cursor.current_encoded(),
+            Self::Group(items) => items.current_encoded(),
+            Self::Rest { merge, .. } => merge.current(),
         }
     }
 }
@@ -87,6 +105,40 @@ impl MergedItems {
             None => scanners.next().map(|scanner| TableItems::Read(Box::new(scanner))),
         });
         Ok(Self { logged, tables: PullMerge::new(tables.collect())? })
+    }
+
+    /// The items of a prefix, whose hashes are in `range`: `group` has those of the tables.
+    pub fn of_group(version: &Version, range: HashRange, group: GroupItems) -> Result<Self> {
+        let tables = PullMerge::new(vec![TableItems::Group(group)])?;
+        Ok(Self { logged: LoggedItems::of(version, range)?, tables })
+    }
+
+    /// Whether the next item or a later one comes from the log.
+    pub fn has_logged(&self) -> bool {
+        self.logged.hash().is_some()
+    }
+
+    /// Appends the encoded items of the tables to `encoded` and passes them, until the end or until there are more
+    /// than `bytes_max` bytes. Returns whether it was the end. Tombstones are passed over: nothing older is below.
+    pub fn take_tables(&mut self, encoded: &mut Vec<u8>, bytes_max: usize) -> Result<bool> {
+        while let Some((_, item)) = self.tables.current() {
+            if encoded.len() > bytes_max {
+                return Ok(false);
+            }
+            if !item.item.is_tombstone() {
+                encoded.extend_from_slice(item.bytes);
+            }
+            self.tables.advance()?;
+        }
+        Ok(encoded.len() <= bytes_max)
+    }
+
+    /// Puts items that were taken before those that are left.
+    pub fn put_back(&mut self, group: GroupItems) -> Result<()> {
+        let rest = std::mem::replace(&mut self.tables, PullMerge::new(Vec::new())?);
+        let rest = TableItems::Rest { merge: Box::new(rest), has_begun: false };
+        self.tables = PullMerge::new(vec![TableItems::Group(group), rest])?;
+        Ok(())
     }
 
     /// The hash of the next item.

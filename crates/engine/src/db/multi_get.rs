@@ -30,18 +30,6 @@ impl Keyspace {
     }
 }
 
-/// A key and its number.
-struct Numbered<'k> {
-    number: usize,
-    key: &'k [u8],
-}
-
-impl AsRef<[u8]> for Numbered<'_> {
-    fn as_ref(&self) -> &[u8] {
-        self.key
-    }
-}
-
 impl View<'_> {
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
@@ -51,10 +39,7 @@ impl View<'_> {
         // so that callers that wait for room do not wait for each other.
         let mut large: Vec<(usize, Reference)> = Vec::new();
         let mut in_pieces: Vec<(usize, Vec<u8>)> = Vec::new();
-        let numbered = keys.iter().map(AsRef::as_ref).enumerate();
-        let numbered = numbered.map(|(number, key)| Numbered { number, key });
-        let mut lookups = Lookups::new(Batch::new(self.shared, keys.len()));
-        lookups.find_each(self, numbered, |Numbered { number, .. }, item| {
+        let mut visit = |number: usize, item: Option<&Item<'_>>| -> Result<()> {
             let Some(item) = item else { return Ok(()) };
             if !item.is_reference() {
                 values[number] = Some(item.value.to_vec());
@@ -65,8 +50,12 @@ impl View<'_> {
                 None => in_pieces.push((number, item.value.to_vec())),
             }
             Ok(())
-        })?;
-        drop(lookups);
+        };
+        let unknown = self.find_in_memory(keys, &mut visit)?;
+        if !unknown.is_empty() {
+            let mut lookups = Lookups::in_tables(Batch::new(self.shared, unknown.len()));
+            lookups.find_each(self, unknown.into_iter(), |unknown, item| visit(unknown.number, item))?;
+        }
         for large in large.chunks(self.shared.memory.budget().large_in_flight(LARGE_IN_FLIGHT_MAX)) {
             let items: Vec<_> =
                 large.iter().map(|&(number, reference)| (keys[number].as_ref(), reference)).collect();

@@ -148,7 +148,7 @@ impl Prefixes {
     /// Whether the prefix has an item.
     fn has_item(&self, prefix: &[u8]) -> Result<bool> {
         let (keyspace, version) = (self.keyspace.clone(), self.pin.version());
-        let mut items = Iter::over_prefix(&self.shared, keyspace, version, prefix, self.now_ms)?;
+        let mut items = Iter::over_prefix(&self.shared, keyspace, version, prefix, self.now_ms, None)?;
         Ok(items.next_key()?.is_some())
     }
 

@@ -19,7 +19,8 @@ impl Keyspace {
     /// The value of `key`; `None` if it is absent.
     ///
     /// Costs no read for an item that is still in the log or in the row cache, otherwise one read of a page (on average
-    /// at most 1.005), whether the key is absent or present. A large item costs one more sequential read, of its bytes.
+    /// at most 1.005), whether the key is absent or present. A large item costs one more sequential read, of its bytes;
+    /// the row cache keeps as many references to large items as it has room for, which save the first read.
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         let key = key.as_ref();
         self.read(key, |view, item| item.map(|item| view.value(key, item)).transpose())
@@ -163,19 +164,17 @@ impl View<'_> {
     ) -> Result<R> {
         let reads = &self.shared.counters.page_reads;
         find_in_tables(self.version, reads, hash, key, |item, pages_read| {
-            let outcome = found(item);
+            self.keyspace.table_lookups.count(item.is_some_and(|item| !item.is_tombstone()));
             if pages_read > 0 {
                 self.fill_row(key, item);
             }
-            outcome
+            found(item)
         })
     }
 
-    /// Makes a row of what tables have for `key`. Large items become rows when their values have been read.
+    /// Makes a row of what tables have for `key`.
     pub fn fill_row(&self, key: &[u8], item: Option<&Item<'_>>) {
-        if let Some(era) = self.era
-            && !item.is_some_and(Item::is_reference)
-        {
+        if let Some(era) = self.era {
             self.shared.rows.fill(era, self.keyspace.id, self.version, key, item);
         }
     }

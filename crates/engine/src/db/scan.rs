@@ -4,8 +4,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash};
+use alluvium_cache::Era;
 
 use super::found_item::{FoundItem, KeyValue};
+use super::group::Group;
 use super::iterator_share::{IteratorShare, read_room};
 use super::keyspace::Keyspace;
 use super::merged_items::MergedItems;
@@ -76,15 +78,17 @@ impl Keyspace {
     /// Returns the items present when it was called; the writes of one batch are either all seen or none. Costs reads
     /// of the prefix's pages in each run with items of it, all started together, and of one page of each other run
     /// whose filter does not know prefixes; and 32 bytes of memory for each of the prefix's items that is still in the
-    /// log.
+    /// log. The row cache keeps the items of prefixes that have been scanned, up to 32 KiB of each: then it costs no
+    /// read.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
     pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         self.shared.check_present()?;
+        let era = self.database().rows.era();
         let (keyspace, version) = (self.shared.clone(), self.shared.version.load_full());
         let now_ms = self.database().now_ms();
-        Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), now_ms)
+        Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), now_ms, era)
     }
 }
 
@@ -105,7 +109,8 @@ impl Iter {
         iter
     }
 
-    /// An iterator over the items of a prefix except those that had expired by `now_ms`.
+    /// An iterator over the items of a prefix except those that had expired by `now_ms`. In an era that had begun when
+    /// the version was loaded it uses the row cache.
     ///
     /// # Errors
     /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
@@ -115,14 +120,31 @@ impl Iter {
         version: Arc<Version>,
         prefix: &[u8],
         now_ms: u64,
+        era: Option<Era>,
     ) -> Result<Self> {
         let Some(hash) = keyspace.hasher.prefix_hash(prefix) else {
             return Err(Error::NotSemiSorted { keyspace: keyspace.name.clone() });
         };
         let range = HashRange::of_high_half(hash);
-        let mut iter = Self::unfilled(shared, keyspace, version, range.low, now_ms);
+        let mut iter = Self::unfilled(shared, keyspace.clone(), version.clone(), range.low, now_ms);
         iter.prefix = Some(prefix.to_vec());
-        iter.merge_items(range);
+        let Some(era) = era else {
+            iter.merge_items(range);
+            return Ok(iter);
+        };
+        let group = Group { keyspace: &keyspace, version: &version, prefix, range, era };
+        match shared.check_open().and_then(|()| group.find(shared)) {
+            Ok(Some(merged)) => iter.merged = Some(Box::new(merged)),
+            Ok(None) => {
+                iter.merge_items(range);
+                if let Some(merged) = &mut iter.merged
+                    && let Err(error) = group.fill(shared, merged)
+                {
+                    iter.refusal = Some(error);
+                }
+            }
+            Err(error) => iter.refusal = Some(error),
+        }
         Ok(iter)
     }
 

@@ -182,8 +182,14 @@ impl KeyspaceSnapshot {
     /// [`crate::Error::NotSemiSorted`] for a keyspace without prefixes.
     pub fn scan_prefix(&self, prefix: impl AsRef<[u8]>) -> Result<Iter> {
         let (keyspace, version) = (self.keyspace.clone(), self.version.load());
-        let iter =
-            Iter::over_prefix(&self.handle.shared, keyspace, version, prefix.as_ref(), self.taken_at_ms);
+        let iter = Iter::over_prefix(
+            &self.handle.shared,
+            keyspace,
+            version,
+            prefix.as_ref(),
+            self.taken_at_ms,
+            None,
+        );
         iter.map(Iter::of_snapshot)
     }
 

@@ -127,6 +127,12 @@ impl LogStore {
         Ok(self.find(self.shard(hash), hash, key)?.map(|(_, _, item)| item))
     }
 
+    /// Fetches the part of the index that [`LogStore::get`] needs.
+    #[inline]
+    pub fn prefetch(&self, hash: KeyHash) {
+        self.shard(hash).index.load().prefetch(self.hasher.placing(hash));
+    }
+
     /// The newest item of `key`, with its slot in the index and its offset in the segment.
     #[inline]
     pub fn find(&self, shard: &Shard, hash: KeyHash, key: &[u8]) -> Result<Option<(Slot, u32, Item<'_>)>> {
