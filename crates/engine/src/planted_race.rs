@@ -25,13 +25,12 @@ pub enum PlantedRace {
     RowsWithoutEra,
     RowsLeftBehind,
     GroupsBesideLog,
-    GroupsOfLaterEras,
     HoldWhatIsGone,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 21] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -52,7 +51,6 @@ impl PlantedRace {
         Self::RowsWithoutEra,
         Self::RowsLeftBehind,
         Self::GroupsBesideLog,
-        Self::GroupsOfLaterEras,
         Self::HoldWhatIsGone,
     ];
 
@@ -79,7 +77,6 @@ impl PlantedRace {
             Self::RowsWithoutEra => "rows-without-era",
             Self::RowsLeftBehind => "rows-left-behind",
             Self::GroupsBesideLog => "groups-beside-log",
-            Self::GroupsOfLaterEras => "groups-of-later-eras",
             Self::HoldWhatIsGone => "hold-what-is-gone",
         }
     }

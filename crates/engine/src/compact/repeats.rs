@@ -109,8 +109,9 @@ impl Samples {
         let reads: &AtomicU64 = &shared.counters.lookup_page_reads;
         let mut count = Count::default();
         for (hash, key) in &self.taken {
-            let lookup = version.body.lookup_from_level(level, *hash);
-            count.add(find_by(lookup, reads, key, |found, _| found.is_some()))?;
+            let mut lookup = version.body.lookup_from_level(level, *hash);
+            let first = lookup.next_read()?;
+            count.add(find_by(lookup, first, reads, key, |found, _| found.is_some()))?;
         }
         Ok(count.share())
     }

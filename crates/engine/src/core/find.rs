@@ -7,7 +7,7 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use crate::error::{IoContext, Result};
 use crate::item::Item;
 use crate::level::{Lookup, Version};
-use crate::table::PAGE_BYTES;
+use crate::table::{PAGE_BYTES, PageRead, Section};
 
 /// The newest item of a key in the log.
 #[inline]
@@ -43,19 +43,22 @@ pub(crate) fn find_in_tables<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
-    find_by(version.body.lookup(hash), reads, key, found)
+    let mut lookup = version.body.lookup(hash);
+    let first = lookup.next_read()?;
+    find_by(lookup, first, reads, key, found)
 }
 
-/// Like [`find_in_tables`], in the tables that `lookup` visits.
-pub(crate) fn find_by<R>(
-    mut lookup: Lookup<'_>,
+/// Like [`find_in_tables`], in the tables that `lookup` visits; `next` is its next read.
+pub(crate) fn find_by<'v, R>(
+    mut lookup: Lookup<'v>,
+    mut next: Option<(&'v Section, PageRead)>,
     reads: &AtomicU64,
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
     let mut buffer = None;
     let mut pages_read = 0;
-    while let Some((section, read)) = lookup.next_read()? {
+    while let Some((section, read)) = next {
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
         buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
         if !section.copy_kept(read.page, buffer) {
@@ -69,6 +72,7 @@ pub(crate) fn find_by<R>(
         if let Some(item) = lookup.search(section, read, buffer, key)? {
             return Ok(found(Some(&item), pages_read));
         }
+        next = lookup.next_read()?;
     }
     Ok(found(None, pages_read))
 }

@@ -25,6 +25,7 @@ mod plan_decision;
 mod rate_limit;
 mod record_writer;
 mod row;
+mod row_admission;
 mod row_memory;
 mod rows;
 mod scan_cache;

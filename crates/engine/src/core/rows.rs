@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::memory_limit::MemoryControl;
 use super::row::{RowBuffer, RowKey, decode, encode};
+use super::row_admission::RowAdmission;
 use crate::item::Item;
 use crate::level::Version;
 use crate::table::Loan;
@@ -22,8 +23,6 @@ pub(crate) const ROWS_BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
 const ROW_BYTES_MEAN: usize = 128;
 /// Maximum bytes of a row.
 const ROW_BYTES_MAX: usize = 64 << 10;
-/// Bytes that the row of a large item's reference takes, roughly.
-const REFERENCE_ROW_BYTES: usize = 64;
 
 thread_local! {
     static ROW: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -52,8 +51,7 @@ pub(crate) struct Rows {
     pub bytes_without_limit: u64,
     /// Bytes that the cache may take now; 0 if it is not in use, and then it takes its minimum.
     bytes: AtomicU64,
-    /// Number of values that were offered while the cache was full.
-    values_offered: AtomicU64,
+    admission: RowAdmission,
     /// The bytes, as a part of those for filters and indexes. Held while the cache is resized, and while items are
     /// carried: beside a resize, the cache does not find rows that have not moved yet, and these would be left behind.
     loan: Mutex<Option<Loan>>,
@@ -106,7 +104,7 @@ impl Rows {
             cache,
             bytes_without_limit,
             bytes: AtomicU64::new(bytes),
-            values_offered: AtomicU64::new(0),
+            admission: RowAdmission::default(),
             loan: Mutex::default(),
         }
     }
@@ -184,17 +182,13 @@ impl Rows {
         Some(decode(&buffer.key, &buffer.row))
     }
 
-    /// Whether the value of a large item, of this many bytes, is to take the place of its reference. It is while half
-    /// of the room is free. After that it is once in as many reads as there is room for references in the space of
-    /// the value, so that a value must be read that often, on average, to displace them.
+    /// Whether the value of a large item, of this many bytes, is to take the place of its reference.
     pub fn admits_value(&self, value_bytes: usize) -> bool {
         if value_bytes > ROW_BYTES_MAX || self.in_use().is_none() {
             return false;
         }
         let stats = self.stats();
-        let has_room = stats.bytes + value_bytes as u64 <= stats.bytes_max / 2;
-        let turns = (value_bytes / REFERENCE_ROW_BYTES).max(1) as u64;
-        has_room || self.values_offered.fetch_add(1, Ordering::Relaxed).is_multiple_of(turns)
+        self.admission.takes_value(value_bytes, stats.bytes, stats.bytes_max)
     }
 
     /// Stores what a lookup in `version` found in the tables: an item, or the absence of one.
@@ -208,7 +202,7 @@ impl Rows {
     ) {
         let Some(cache) = self.in_use() else { return };
         let Some(row_key) = RowKey::of(keyspace, version.epoch, key) else { return };
-        if item.is_some_and(|item| item.value.len() > ROW_BYTES_MAX) {
+        if item.is_some_and(|item| item.value.len() > ROW_BYTES_MAX) || !self.admission.takes_row(cache) {
             return;
         }
         with_row(item, |row| {

@@ -9,7 +9,7 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
 use crate::blob::StoredKey;
-use crate::core::{KeyspaceShared, Moment, Shared, find_in_log, find_in_tables};
+use crate::core::{KeyspaceShared, Moment, Shared, find_by, find_in_log};
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
@@ -134,12 +134,48 @@ impl View<'_> {
         let found = |item: Option<&Item<'_>>| found(self, item.filter(|item| self.moment.is_live(item)));
         let outcome = match find_in_log(self.version, hash, key)? {
             Some(item) => Ok(found(Some(&item))),
-            None => match self.find_row(key, found) {
-                Ok(outcome) => Ok(outcome),
-                Err(found) => self.find_in_tables(hash, key, found),
-            },
+            None => self.find_below_log(hash, key, found),
         };
         outcome.and_then(|outcome| outcome).map_err(|error| self.shared.closed_or(error))
+    }
+
+    /// Calls `found` with the item of `key` in a row or in the tables. Where filters reject absent keys, they are asked
+    /// first: they tell more often than rows that there is nothing to read.
+    fn find_below_log<R>(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        found: impl FnOnce(Option<&Item<'_>>) -> R,
+    ) -> Result<R> {
+        let mut begun = None;
+        if self.version.body.has_filters() {
+            let mut lookup = self.version.body.lookup(hash);
+            let Some(first) = lookup.next_read()? else {
+                self.keyspace.table_lookups.count(false);
+                return Ok(found(None));
+            };
+            begun = Some((lookup, Some(first)));
+        }
+        let found = match self.find_row(key, found) {
+            Ok(outcome) => return Ok(outcome),
+            Err(found) => found,
+        };
+        let (lookup, first) = match begun {
+            Some(begun) => begun,
+            None => {
+                let mut lookup = self.version.body.lookup(hash);
+                let first = lookup.next_read()?;
+                (lookup, first)
+            }
+        };
+        let reads = &self.shared.counters.page_reads;
+        find_by(lookup, first, reads, key, |item, pages_read| {
+            self.keyspace.table_lookups.count(item.is_some_and(|item| !item.is_tombstone()));
+            if pages_read > 0 {
+                self.fill_row(key, item);
+            }
+            found(item)
+        })
     }
 
     /// Calls `found` with what a row says about `key`; returns it if there is no row.
@@ -153,23 +189,6 @@ impl View<'_> {
             Some(_) => self.shared.rows.find(self.keyspace.id, self.version, key, found),
             None => Err(found),
         }
-    }
-
-    /// Calls `found` with what tables have for `key`, and makes a row of it if that took a read.
-    fn find_in_tables<R>(
-        &self,
-        hash: KeyHash,
-        key: &[u8],
-        found: impl FnOnce(Option<&Item<'_>>) -> R,
-    ) -> Result<R> {
-        let reads = &self.shared.counters.page_reads;
-        find_in_tables(self.version, reads, hash, key, |item, pages_read| {
-            self.keyspace.table_lookups.count(item.is_some_and(|item| !item.is_tombstone()));
-            if pages_read > 0 {
-                self.fill_row(key, item);
-            }
-            found(item)
-        })
     }
 
     /// Makes a row of what tables have for `key`.

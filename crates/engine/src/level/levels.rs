@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash, TableId};
-use alluvium_model::LevelsPlan;
+use alluvium_model::{Filter, LevelsPlan};
 
 use super::container::relevelled;
 use super::lookup::Lookup;
@@ -56,6 +56,11 @@ impl Levels {
 
     pub fn plan(&self) -> &LevelsPlan {
         &self.plan.plan
+    }
+
+    /// Whether every level has filters: then a lookup of an absent key usually ends without a read.
+    pub fn has_filters(&self) -> bool {
+        self.plan.plan.levels.iter().all(|level| level.filter != Filter::None)
     }
 
     pub fn plan_state(&self) -> &Arc<PlanState> {

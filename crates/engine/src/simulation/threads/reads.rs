@@ -9,7 +9,7 @@ use super::super::Failure;
 use super::client::{Client, Touch};
 use super::history::{Answer, Effect, State};
 use super::open::open;
-use super::value::{EXPIRING, PREFIXES};
+use super::value::{EXPIRING, PREFIXES, TWINS};
 use super::world::{Stop, name, states};
 use crate::{Error, Snapshot};
 
@@ -25,6 +25,8 @@ impl Client<'_, '_> {
         let keys = self.world.shape.keys;
         let touches: Vec<Touch> = (0..keys).map(|number| (keyspace, number, Effect::Read)).collect();
         let by_prefix = self.world.shape.keyspaces[keyspace] && self.rng.random();
+        // Twins in one keyspace have one prefix, whose scan sees batches as a whole.
+        let sees_batches = by_prefix && self.world.shape.twin_of(keyspace) == keyspace;
         let mut finding = None;
         let read = |client: &mut Self| -> Result<Vec<State>, Error> {
             let keyspace = &client.keyspaces[keyspace];
@@ -40,10 +42,17 @@ impl Client<'_, '_> {
                     items.push(item?);
                 }
             }
-            Ok(states(keys, items).unwrap_or_else(|failure| {
+            let found = states(keys, items).unwrap_or_else(|failure| {
                 finding = Some(failure);
                 vec![None; keys]
-            }))
+            });
+            let [one, other] = TWINS.map(|number| found[number]);
+            if sees_batches && one != other {
+                let reason =
+                    format!("a scan of a prefix found {one:?} and {other:?} of keys written together");
+                finding = Some(Failure { reason });
+            }
+            Ok(found)
         };
         let doing = if by_prefix { "scan of prefixes" } else { "iteration" };
         let outcome = self.perform(doing, &touches, read, |found, place| Ok(Answer::Saw(found[place])));
