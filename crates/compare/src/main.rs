@@ -1,14 +1,16 @@
 //! `alluvium-compare`: Alluvium compared with other software, alternating in one process.
 //!
-//! Each kind of other software is a feature: `cargo run --release -p alluvium-compare --features caches -- cache`, or
-//! `--features rocksdb -- prefix-scan`, which needs libclang, and compiles RocksDB's C++ unless `ROCKSDB_LIB_DIR` names
-//! a folder with a RocksDB 7 (Debian: librocksdb-dev).
+//! Each kind of other software is a feature: `cargo run --release -p alluvium-compare --features caches -- cache`,
+//! `--features stores -- store`, or `--features rocksdb -- prefix-scan`. With both `stores` and `rocksdb`, RocksDB
+//! joins the other stores. `Cargo.toml` says how to build it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "caches")]
 mod cache;
 #[cfg(feature = "rocksdb")]
 mod prefix_scan;
+#[cfg(feature = "databases")]
+mod store;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,9 @@ enum Subject {
     /// Scans of groups of items that share a prefix, compared with RocksDB
     #[cfg(feature = "rocksdb")]
     PrefixScan(prefix_scan::Options),
+    /// The storage engine compared with LMDB, fjall, redb and RocksDB where users look first
+    #[cfg(feature = "databases")]
+    Store(store::Options),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         Some(Subject::Cache(options)) => ended(cache::run(&options)),
         #[cfg(feature = "rocksdb")]
         Some(Subject::PrefixScan(options)) => ended(prefix_scan::run(&options)),
+        #[cfg(feature = "databases")]
+        Some(Subject::Store(options)) => ended(store::run(&options)),
         _ => {
             eprintln!("nothing to compare with was built in: give a feature, for instance --features caches");
             ExitCode::FAILURE
@@ -45,7 +52,7 @@ fn main() -> ExitCode {
     }
 }
 
-#[cfg(any(feature = "caches", feature = "rocksdb"))]
+#[cfg(any(feature = "caches", feature = "databases"))]
 fn ended(outcome: Result<(), alluvium_bench::BenchError>) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
