@@ -22,6 +22,9 @@ pub struct CrashWriterOptions {
     /// Number of the run; later runs must have higher ones, since versions grow with it
     #[arg(long)]
     pub round: u32,
+    /// When a write is acknowledged: process or sync
+    #[arg(long, default_value = "sync", value_parser = ["process", "sync"])]
+    pub durability: String,
     /// Writing threads; each has its own items
     #[arg(long, default_value_t = 4)]
     pub threads: u64,
@@ -131,7 +134,8 @@ pub fn run(options: &CrashWriterOptions) -> Result<(), BenchError> {
     if options.threads == 0 || options.items == 0 {
         return Err(BenchError::Usage("--threads and --items must be at least 1".to_owned()));
     }
-    let db = Db::builder(&options.directory).durability(Durability::Sync).open()?;
+    let durability = if options.durability == "process" { Durability::Process } else { Durability::Sync };
+    let db = Db::builder(&options.directory).durability(durability).open()?;
     let keyspace = db.keyspace(KEYSPACE)?;
     let failure = Mutex::new(None);
     std::thread::scope(|scope| {

@@ -10,8 +10,9 @@ use alluvium_bench::random::Random;
 
 /// Starts the writer, kills it after `life`, and processes its output.
 fn write_and_kill(directory: &Path, round: u32, life: Duration, expectation: &mut Expectation) {
+    let durability = if round.is_multiple_of(2) { "sync" } else { "process" };
     let mut child = Command::new(env!("CARGO_BIN_EXE_alluvium"))
-        .args(["bench", "crash-writer", "--round", &round.to_string()])
+        .args(["bench", "crash-writer", "--round", &round.to_string(), "--durability", durability])
         .arg(directory)
         .stdout(Stdio::piped())
         .spawn()

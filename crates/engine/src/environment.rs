@@ -26,6 +26,8 @@ pub struct Environment {
 pub struct PlantedBugs {
     /// Acknowledge synced writes before the sync.
     pub acknowledge_before_sync: bool,
+    /// Acknowledge writes that the process must not lose before the system has them.
+    pub acknowledge_before_write: bool,
     /// Believe log records whose checksum is wrong.
     pub ignore_record_checksum: bool,
     /// Omit a protection against other threads.

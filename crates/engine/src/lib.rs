@@ -38,6 +38,7 @@ mod settings_bounds;
 #[doc(hidden)]
 pub mod simulation;
 mod table_sizes;
+mod wait;
 mod workload;
 mod young_directory;
 
@@ -52,8 +53,8 @@ pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,
     Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, LogChange,
     LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes, Snapshot, SnapshotStats, Stats,
-    TrafficStats, Transaction, Update, ValueReader, VerifyReport, Versioned, YoungDirectoryStats, backups,
-    remove_old_backups, restore,
+    TrafficStats, Transaction, Update, ValueReader, VerifyReport, Versioned, WriteWaitStats,
+    YoungDirectoryStats, backups, remove_old_backups, restore,
 };
 pub use environment::Environment;
 #[doc(hidden)]
@@ -70,4 +71,5 @@ pub use planted_race::PlantedRace;
 pub use repair::{ManifestRepair, RepairOptions, RepairReport, repair};
 #[doc(hidden)]
 pub use repair::{repair_in, repair_in_both};
+pub use wait::WaitStats;
 pub use workload::Workload;

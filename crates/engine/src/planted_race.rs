@@ -26,11 +26,12 @@ pub enum PlantedRace {
     RowsLeftBehind,
     GroupsBesideLog,
     HoldWhatIsGone,
+    SealedSegmentUnwritten,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -52,6 +53,7 @@ impl PlantedRace {
         Self::RowsLeftBehind,
         Self::GroupsBesideLog,
         Self::HoldWhatIsGone,
+        Self::SealedSegmentUnwritten,
     ];
 
     /// Its name on the command line.
@@ -78,6 +80,7 @@ impl PlantedRace {
             Self::RowsLeftBehind => "rows-left-behind",
             Self::GroupsBesideLog => "groups-beside-log",
             Self::HoldWhatIsGone => "hold-what-is-gone",
+            Self::SealedSegmentUnwritten => "sealed-segment-unwritten",
         }
     }
 }

@@ -45,7 +45,11 @@ fn optional() -> impl Strategy<Value = Option<u64>> {
 
 fn durations() -> impl Strategy<Value = Durability> {
     let interval = prop_oneof![Just(Duration::ZERO), Just(Duration::from_nanos(1)), Just(Duration::MAX)];
-    prop_oneof![Just(Durability::Buffered), interval.prop_map(Durability::Interval)]
+    prop_oneof![
+        Just(Durability::Buffered),
+        Just(Durability::Process),
+        interval.prop_map(Durability::Interval)
+    ]
 }
 
 /// Writes, flushes and reads; writes may be refused because of too little room.

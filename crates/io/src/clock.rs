@@ -36,7 +36,11 @@ impl Clock for SystemClock {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
+    /// Sleeps of less than a millisecond end as soon as the system can; others up to 50 µs later, together with other
+    /// timers.
     fn sleep(&self, duration: Duration) {
+        const SHORT: Duration = Duration::from_millis(1);
+        let _prompt = (duration < SHORT).then(crate::priority::PromptTimers::begin);
         crate::sync::thread::sleep(duration);
     }
 }

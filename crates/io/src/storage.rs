@@ -109,6 +109,12 @@ pub trait File: Send + Sync + fmt::Debug {
     /// unaligned write under direct I/O costs a read of the blocks at its edges.
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()>;
 
+    /// Like [`File::write_at`], through the system's cache where there is one: returns as soon as the bytes survive the
+    /// death of the process. Faster for small pieces, of any alignment.
+    fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.write_at(bytes, offset)
+    }
+
     /// Makes the content and length written so far survive a power cut. After an error the state of the file is
     /// unknown: the caller must not retry and must not trust unsynced data again.
     fn sync(&self) -> Result<()>;

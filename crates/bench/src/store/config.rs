@@ -57,7 +57,7 @@ pub struct StoreOptions {
     /// Seconds of sustain
     #[arg(long, default_value_t = 60.0)]
     pub sustain_seconds: f64,
-    /// When a put is safe: buffered, sync, or an interval such as 1ms
+    /// When a put is safe: buffered, process, sync, or an interval such as 1ms
     #[arg(long, default_value = "buffered")]
     pub durability: String,
     /// Seed of keys, values and choices
@@ -174,10 +174,13 @@ impl StoreOptions {
     pub fn durability(&self) -> Result<Durability, BenchError> {
         match self.durability.as_str() {
             "buffered" => Ok(Durability::Buffered),
+            "process" => Ok(Durability::Process),
             "sync" => Ok(Durability::Sync),
             text => match units::parse_duration(text) {
                 Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
-                _ => Err(BenchError::Usage(format!("--durability {text:?}: expected buffered, sync or 1ms"))),
+                _ => Err(BenchError::Usage(format!(
+                    "--durability {text:?}: expected buffered, process, sync or 1ms"
+                ))),
             },
         }
     }

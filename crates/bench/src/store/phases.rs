@@ -310,6 +310,7 @@ impl StoreBench {
             None => measurement,
         };
         let measurement = outcome.puts.report(measurement);
+        let measurement = probe::write_waits(measurement, &outcome.stats.0, &outcome.stats.1);
         self.sampled(outcome, measurement)
     }
 

@@ -2,6 +2,8 @@
 
 use alluvium::Stats;
 
+use crate::measurement::Measurement;
+
 /// Bytes that the engine reports as written, including everything.
 pub fn bytes_written(stats: &Stats) -> u64 {
     let traffic = &stats.traffic;
@@ -25,4 +27,19 @@ pub fn levels_written(before: &Stats, after: &Stats) -> Vec<(String, u64)> {
     }
     written.push(("filters".to_owned(), filters));
     written
+}
+
+/// Adds what writers waited for between two times: for each cause the number of waits, their sum, and the longest since
+/// the database was opened.
+pub fn write_waits(measurement: Measurement, before: &Stats, after: &Stats) -> Measurement {
+    let causes = before.write_waits.by_cause().into_iter().zip(after.write_waits.by_cause());
+    causes.filter(|((_, before), (_, after))| after.count > before.count).fold(
+        measurement,
+        |measurement, ((_, before), (cause, after))| {
+            measurement
+                .metric(&format!("waits_{cause}"), after.count - before.count)
+                .metric(&format!("waits_{cause}_s"), (after.total_ns - before.total_ns) as f64 / 1e9)
+                .metric(&format!("waits_{cause}_longest_us"), after.longest_ns as f64 / 1e3)
+        },
+    )
 }

@@ -36,7 +36,7 @@ pub struct Options {
     /// Threads that serve connections; one per core by default
     #[arg(long)]
     workers: Option<NonZeroUsize>,
-    /// When a write is acknowledged: buffered, sync, or synced at an interval such as 10ms
+    /// When a write is acknowledged: buffered, process (survives its death), sync, or synced at an interval such as 10ms
     #[arg(long, default_value = "sync", value_parser = parse_durability)]
     durability: Durability,
 }
@@ -79,10 +79,11 @@ fn failure(error: ServerError) -> Failure {
 fn parse_durability(text: &str) -> Result<Durability, String> {
     match text {
         "buffered" => Ok(Durability::Buffered),
+        "process" => Ok(Durability::Process),
         "sync" => Ok(Durability::Sync),
         text => match units::parse_duration(text) {
             Ok(interval) if interval > Duration::ZERO => Ok(Durability::Interval(interval)),
-            _ => Err("expected buffered, sync, or an interval such as 10ms".to_owned()),
+            _ => Err("expected buffered, process, sync, or an interval such as 10ms".to_owned()),
         },
     }
 }

@@ -132,7 +132,7 @@ impl BlobFile {
         self.size.load(Ordering::Acquire)
     }
 
-    fn tail(&self) -> MutexGuard<'_, Tail> {
+    pub(super) fn tail(&self) -> MutexGuard<'_, Tail> {
         self.tail.lock().expect("no panic while held")
     }
 
@@ -200,7 +200,7 @@ impl BlobFile {
     /// memory.
     ///
     /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
-    fn write_out(&self, tail: &mut Tail, edge: bool) -> Result<()> {
+    pub(super) fn write_out(&self, tail: &mut Tail, edge: bool) -> Result<()> {
         let block = BLOCK_BYTES as usize;
         let len = tail.buffer.len();
         let whole = len / block * block;

@@ -68,6 +68,11 @@ impl Blobs {
         self.unsealed().iter().try_for_each(|file| file.sync())
     }
 
+    /// Writes all records appended so far, so that they survive the death of the process.
+    pub fn write_out(&self) -> Result<()> {
+        self.unsealed().iter().try_for_each(|file| file.write_out(&mut file.tail(), true))
+    }
+
     /// The edits. Those that refer to a file being written also say how much of it is durable: a recovery must find at
     /// least this much.
     pub fn with_durable_ends(&self, edits: &[Edit]) -> Vec<Edit> {

@@ -40,7 +40,7 @@ pub(crate) fn start_threads(shared: &Arc<Shared>) {
     let mut threads = shared.scheduler.threads.lock().expect("no panic while held");
     let log_pause = match shared.settings.durability {
         Durability::Interval(interval) => interval,
-        Durability::Buffered | Durability::Sync => Duration::from_millis(2),
+        Durability::Buffered | Durability::Process | Durability::Sync => Duration::from_millis(2),
     };
     let duty = |name, body: fn(&Shared) -> Result<bool>, pause, without_space| Duty {
         name,

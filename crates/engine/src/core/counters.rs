@@ -6,6 +6,7 @@ use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::AtomicU64;
 
 use crate::table::Section;
+use crate::wait::Wait;
 
 /// What was done since the database was opened.
 #[derive(Debug, Default)]
@@ -25,6 +26,9 @@ pub(crate) struct Counters {
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
     pub blob_files_emptied: AtomicU64,
+    /// Waits of writers for the next segment of the log, and for the conversion of earlier ones.
+    pub freeze_waits: Wait,
+    pub backlog_waits: Wait,
 }
 
 /// What was written to a level.

@@ -185,8 +185,11 @@ impl Shared {
     ///
     /// Waits for conversions first if there are too many frozen segments. On a full disk, `removals` may have one more.
     pub fn freeze(&self, segment_id: SegmentId, removals: bool) -> Result<()> {
-        self.wait_for_room(removals)?;
-        self.freeze_now(segment_id)
+        let Counters { freeze_waits, backlog_waits, .. } = &self.counters;
+        if self.is_backlog_full(removals) {
+            backlog_waits.during(&*self.clock, || self.wait_for_room(removals))?;
+        }
+        freeze_waits.during(&*self.clock, || self.freeze_now(segment_id))
     }
 
     /// Like [`Shared::freeze`], but never waits for conversions.
@@ -310,7 +313,10 @@ impl Shared {
     #[inline]
     pub fn acknowledge(&self, position: Position) -> Result<()> {
         match self.settings.durability {
-            Durability::Sync if !self.planted_bugs.acknowledge_before_sync => self.log.commit_to(position),
+            Durability::Sync if !self.planted_bugs.acknowledge_before_sync => {
+                self.log.waits.sync.during(&*self.clock, || self.log.commit_to(position))
+            }
+            Durability::Process if !self.planted_bugs.acknowledge_before_write => self.log.write_to(position),
             _ if !self.settings.background && self.log.take_flush_wanted() => self.log.write_behind(),
             _ => Ok(()),
         }

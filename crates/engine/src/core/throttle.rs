@@ -3,13 +3,19 @@
 use std::time::Duration;
 
 use alluvium_io::Clock;
-use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use alluvium_model::merge_delay_ns;
 
+use crate::wait::Wait;
+
 /// Delays accumulate until they are worth a sleep of this length.
-const SLEEP_NS_MIN: u64 = 200_000;
-/// The longest single sleep.
-const SLEEP_NS_MAX: u64 = 4_000_000;
+const SLEEP_NS_MIN: i64 = 20_000;
+/// The longest sleep of a put, unless its own delay is longer.
+const SLEEP_NS_MAX: i64 = 50_000;
+/// The longest sleep of one call, whatever its delay. The rest is left to others.
+const CALL_NS_MAX: i64 = 4_000_000;
+/// Maximum time of sleeps beyond their length that shortens later ones.
+const CREDIT_NS_MAX: i64 = 1_000_000;
 
 /// The delay of each put, determined by the backlog of background work.
 ///
@@ -17,15 +23,21 @@ const SLEEP_NS_MAX: u64 = 4_000_000;
 /// conversion; and items in hash runs beyond the plan's share. Each delay grows continuously from zero, so the rate of
 /// writes settles where background work keeps up. A conversion takes at least a few milliseconds, even for little data,
 /// so with small segments each put is delayed more.
+///
+/// Sleeps are short, since most puts that sleep sleep longer than any other put takes, and end late, since that takes a
+/// timer and a processor. Later sleeps are shorter by what they were too long.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
-    owed_ns: AtomicU64,
+    /// Negative after sleeps that were too long.
+    owed_ns: AtomicI64,
     /// Delay per mebibyte of large items.
     mebibyte_delay_ns: AtomicU64,
     segment_bytes: AtomicU64,
     /// Whether delays have ended.
     is_ended: AtomicBool,
+    /// The sleeps of writers.
+    pub waits: Wait,
 }
 
 /// Size of segments from which on the delay for waiting segments does not depend on the size.
@@ -39,10 +51,11 @@ impl Throttle {
         let zero = || AtomicU64::new(0);
         Self {
             delay_ns: zero(),
-            owed_ns: zero(),
+            owed_ns: AtomicI64::new(0),
             mebibyte_delay_ns: zero(),
             segment_bytes: AtomicU64::new(segment_bytes),
             is_ended: AtomicBool::new(false),
+            waits: Wait::default(),
         }
     }
 
@@ -102,24 +115,78 @@ impl Throttle {
 
     #[cold]
     fn pay_slowly(&self, debt_ns: u64, clock: &dyn Clock) {
-        let owed = self.owed_ns.fetch_add(debt_ns, Ordering::Relaxed) + debt_ns;
-        if owed >= SLEEP_NS_MIN && !self.is_ended.load(Ordering::Relaxed) {
-            let taken = owed.min(SLEEP_NS_MAX);
-            // Another writer may have taken the debt meanwhile; then that writer sleeps for it.
-            let claimed = self
-                .owed_ns
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| now.checked_sub(taken))
-                .is_ok();
-            if claimed {
-                clock.sleep(Duration::from_nanos(taken));
-            }
+        let debt = i64::try_from(debt_ns).unwrap_or(i64::MAX).min(CALL_NS_MAX);
+        let owed = self.owed_ns.fetch_add(debt, Ordering::Relaxed) + debt;
+        if owed < SLEEP_NS_MIN || self.is_ended.load(Ordering::Relaxed) {
+            return;
         }
+        let taken = owed.min(debt.max(SLEEP_NS_MAX));
+        // Another writer may have taken the debt meanwhile; then that writer sleeps for it.
+        let claimed = |now: i64| (now >= taken).then_some(now - taken);
+        if self.owed_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claimed).is_err() {
+            return;
+        }
+        let start = clock.monotonic();
+        clock.sleep(Duration::from_nanos(taken as u64));
+        let slept = clock.monotonic().saturating_sub(start);
+        self.waits.add(slept);
+        let over = i64::try_from(slept.as_nanos()).unwrap_or(i64::MAX).saturating_sub(taken);
+        let credit = |now: i64| Some(now.saturating_sub(over).max(-CREDIT_NS_MAX).min(now));
+        let _ = self.owed_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, credit);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alluvium_io::SimulatedClock;
+
     use super::*;
+
+    /// A clock whose sleeps end late.
+    #[derive(Debug, Default)]
+    struct LateClock {
+        clock: SimulatedClock,
+        late: Duration,
+    }
+
+    impl Clock for LateClock {
+        fn monotonic(&self) -> Duration {
+            self.clock.monotonic()
+        }
+
+        fn unix(&self) -> Duration {
+            self.clock.unix()
+        }
+
+        fn sleep(&self, duration: Duration) {
+            self.clock.advance(duration + self.late);
+        }
+    }
+
+    #[test]
+    fn sleeps_are_short_and_take_no_longer_together_than_the_delays() {
+        for late_us in [0, 10, 70, 300] {
+            let clock = LateClock { late: Duration::from_micros(late_us), ..LateClock::default() };
+            let throttle = Throttle::new(64 << 20);
+            throttle.update(2, 0.0, 1.0);
+            let puts = 100_000;
+            (0..puts).for_each(|_| throttle.pay(1, &clock));
+            let (slept, delays) = (clock.monotonic().as_nanos() as u64, puts * throttle.delay_ns());
+            assert!(slept.abs_diff(delays) <= CREDIT_NS_MAX as u64, "{slept} of {delays}");
+            let longest_ns = throttle.waits.stats().longest_ns;
+            assert!(longest_ns <= SLEEP_NS_MAX as u64 + late_us * 1_000, "{longest_ns}");
+        }
+    }
+
+    #[test]
+    fn a_large_batch_sleeps_for_itself() {
+        let (clock, throttle) = (SimulatedClock::default(), Throttle::new(64 << 20));
+        throttle.update(2, 0.0, 1.0);
+        throttle.pay(1_000, &clock);
+        assert_eq!(clock.monotonic(), Duration::from_millis(3));
+        throttle.pay(10_000, &clock);
+        assert_eq!(clock.monotonic(), Duration::from_millis(7));
+    }
 
     #[test]
     fn delays_start_at_zero_and_grow_without_steps() {

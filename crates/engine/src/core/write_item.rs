@@ -36,7 +36,7 @@ pub(crate) fn write_item(
                 let shard = store.shard(hash);
                 let planted = shared.planted_bugs.has(PlantedRace::FindBeforeLock);
                 let found_before = if planted { store.find(shard, hash, item.key)? } else { None };
-                let _writer = shard.lock();
+                let _writer = shard.lock_to_write(&shared.log.waits);
                 if store.is_closed() {
                     keyspace.check_present()?;
                     continue;
@@ -53,7 +53,7 @@ pub(crate) fn write_item(
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);
-                    let mut indexed = store.index_item(shard, hash, slot, offset)?;
+                    let mut indexed = store.index_item(shard, hash, slot, offset, &shared.log.waits)?;
                     if indexed == Indexed::Full {
                         store.index_unbounded(hash, item.key, offset)?;
                         indexed = Indexed::Done;

@@ -136,10 +136,12 @@ pub(super) fn oldest(shared: &Shared) -> LogPosition {
 /// How far the segment's records may be shown.
 fn visible(shared: &Shared, segment: &Segment) -> u64 {
     let published = segment.published();
-    if shared.settings.durability == Durability::Buffered || segment.header.opening != shared.log.opening() {
-        return published;
-    }
-    let durable = shared.log.durable();
+    let durable = match shared.settings.durability {
+        _ if segment.header.opening != shared.log.opening() => return published,
+        Durability::Buffered => return published,
+        Durability::Process => shared.log.written(),
+        Durability::Interval(_) | Durability::Sync => shared.log.durable(),
+    };
     match durable.segment.cmp(&segment.id) {
         Ordering::Less => 0,
         Ordering::Equal => durable.offset.min(published),

@@ -50,6 +50,7 @@ mod transaction;
 mod update;
 mod verify;
 mod write;
+mod write_wait_stats;
 
 pub use backup::{Backup, BackupOptions, backups, remove_old_backups, restore};
 pub use batch::Batch;
@@ -72,3 +73,4 @@ pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, Traffic
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
+pub use write_wait_stats::WriteWaitStats;

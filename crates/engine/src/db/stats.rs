@@ -7,6 +7,7 @@ use super::database::Db;
 use super::iterator_stats::IteratorStats;
 use super::plan_change_stats::PlanChangeStats;
 use super::snapshot_stats::SnapshotStats;
+use super::write_wait_stats::WriteWaitStats;
 use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, Shared};
 use crate::table::Section;
 use crate::young_directory::YoungDirectory;
@@ -35,6 +36,8 @@ pub struct Stats {
     pub merge_pressure: f64,
     /// Current delay of each put, in nanoseconds.
     pub put_delay_ns: u64,
+    /// What writers waited for.
+    pub write_waits: WriteWaitStats,
     /// Large items, which are stored in blob files.
     pub blobs: BlobStats,
     /// Items in tables that no read can return any more.
@@ -251,6 +254,7 @@ impl Db {
             frozen_segments: shared.frozen_count(),
             merge_pressure: crate::compact::pressure(shared),
             put_delay_ns: shared.throttle.delay_ns(),
+            write_waits: WriteWaitStats::of(shared),
             failures: shared.failure_stats(),
             log_retained_bytes: shared.log.retained.bytes(),
             storage: shared.storage.describe(),

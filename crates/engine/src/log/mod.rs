@@ -8,6 +8,7 @@ mod active;
 mod group_commit;
 mod header;
 pub(crate) mod identity;
+mod options;
 mod prefix_list;
 mod retained;
 
@@ -17,9 +18,12 @@ mod refusing;
 pub(crate) mod salvage;
 pub(crate) mod segment;
 pub(crate) mod store;
+mod waits;
+mod write_through;
 pub(crate) mod writer;
 
 pub(crate) use header::SegmentHeader;
+pub(crate) use options::LogOptions;
 pub(crate) use refusal::Refusal;
 pub(crate) use retained::{HeldLog, RetainedLog, RetainedSegment};
 pub(crate) use segment::Segment;

@@ -12,7 +12,7 @@ impl Log {
         self.refuse(Refusal::Failed { reason: error.to_string() });
     }
 
-    fn refuse(&self, refusal: Refusal) {
+    pub(super) fn refuse(&self, refusal: Refusal) {
         // Takes the lock, so that `end_full` at the same time does not hide the refusal.
         let _full = self.full.lock().expect("no panic while held");
         self.commit.refuse(refusal);

@@ -45,6 +45,17 @@ pub(crate) struct Segment {
     retained: AtomicBool,
 }
 
+/// How a log file is filled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// In whole blocks.
+    Plain,
+    /// In whole blocks, after its written space was extended in large steps: for frequent syncs.
+    Prepared,
+    /// To the last byte, through the system's cache: for writers that wait for each write.
+    Cached,
+}
+
 #[derive(Debug)]
 struct WriteState {
     /// End of the file's written space, whether content or zeros.
@@ -211,11 +222,11 @@ impl Segment {
         prefetch_bytes(self.buffer.bytes(), offset as usize, len);
     }
 
-    /// Writes content that the file lacks: only whole blocks, or if `edge` also the last, partly filled one. If
-    /// `prepare`, the file's written space is first extended in large steps. Returns the bytes written.
+    /// Writes content that the file lacks: only whole blocks, or if `edge` also the last, partly filled one. Returns the
+    /// bytes written.
     ///
     /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
-    pub fn write_out(&self, edge: bool, prepare: bool) -> Result<u64> {
+    pub fn write_out(&self, edge: bool, filling: Filling) -> Result<u64> {
         let mut state = self.write.lock().expect("no panic while held");
         let published = self.published();
         let written = self.written.load(Ordering::Relaxed);
@@ -228,14 +239,20 @@ impl Segment {
         if state.is_ended {
             return Err(Error::Closed);
         }
+        let context = || format!("writing log file {}", self.name());
+        if filling == Filling::Cached {
+            let content = self.buffer.slice(written..end).expect("published");
+            self.file.write_cached(content, written).context(context)?;
+            self.written.store(end, Ordering::Release);
+            return Ok(end - written);
+        }
         let mut bytes = 0;
-        if prepare {
+        if filling == Filling::Prepared {
             // If there is no room for the zeros, there may still be room for the content.
             bytes += self
                 .prepare(&mut state, end.next_multiple_of(BLOCK))
                 .or_else(|error| if class_of(&error) == FailureClass::Full { Ok(0) } else { Err(error) })?;
         }
-        let context = || format!("writing log file {}", self.name());
         if whole_end > start {
             let content = self.buffer.slice(start..whole_end).expect("published");
             self.file.write_at(content, start).context(context)?;
@@ -309,7 +326,7 @@ impl Segment {
 
     /// Writes all content to the file, durably, and leaves the file to readers of the log.
     pub fn retain(&self) -> Result<()> {
-        self.write_out(true, false)?;
+        self.write_out(true, Filling::Plain)?;
         self.sync()?;
         self.retained.store(true, Ordering::Release);
         Ok(())

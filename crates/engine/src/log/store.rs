@@ -11,6 +11,7 @@ use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::prefix_list::PrefixList;
 use super::segment::Segment;
+use super::waits::LogWaits;
 use crate::blob::ReferenceCounts;
 use crate::error::Result;
 use crate::item::Item;
@@ -153,6 +154,7 @@ impl LogStore {
         hash: KeyHash,
         existing: Option<Slot>,
         offset: u32,
+        waits: &LogWaits,
     ) -> Result<Indexed> {
         let order = hash;
         let hash = self.hasher.placing(hash);
@@ -165,17 +167,30 @@ impl LogStore {
             self.list_prefix(shard, order, offset);
             return Ok(Indexed::Done);
         }
-        let mut entries = index.len() * 2;
-        while index.len() < self.entries_max && entries < self.entries_max * 2 {
-            let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, self.entries_max));
-            if self.copy_index(&index, &larger)? && larger.insert(hash, offset).is_ok() {
+        if index.len() >= self.entries_max {
+            return Ok(Indexed::Full);
+        }
+        match waits.index.during(&*waits.clock, || self.larger_index(&index, hash, offset))? {
+            None => Ok(Indexed::Full),
+            Some(larger) => {
                 shard.index.store(Arc::new(larger));
                 self.list_prefix(shard, order, offset);
-                return Ok(Indexed::Done);
+                Ok(Indexed::Done)
+            }
+        }
+    }
+
+    /// A larger index with one entry more; `None` if that takes more than the bound.
+    fn larger_index(&self, index: &CuckooTable, hash: KeyHash, offset: u32) -> Result<Option<CuckooTable>> {
+        let mut entries = index.len() * 2;
+        while entries < self.entries_max * 2 {
+            let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, self.entries_max));
+            if self.copy_index(index, &larger)? && larger.insert(hash, offset).is_ok() {
+                return Ok(Some(larger));
             }
             entries *= 2;
         }
-        Ok(Indexed::Full)
+        Ok(None)
     }
 
     /// Like [`LogStore::index_item`], but the index grows as needed: for items before which the segment cannot freeze,
@@ -292,6 +307,12 @@ impl Shard {
     #[inline]
     pub fn lock(&self) -> MutexGuard<'_, ()> {
         self.writer.lock().expect("no panic while held")
+    }
+
+    /// The same for a writer, whose wait is counted.
+    #[inline]
+    pub fn lock_to_write(&self, waits: &LogWaits) -> MutexGuard<'_, ()> {
+        waits.lock(&self.writer)
     }
 
     pub fn index(&self) -> alluvium_io::sync::ArcSwapGuard<Arc<CuckooTable>> {

@@ -1,6 +1,7 @@
 //! Appending to the active segment, writing behind, and syncing.
 //!
-//! Lock order: shard writers, then `standby`, then `active`, then `sealed`, then a segment's write lock, then `full`.
+//! Lock order: shard writers, then `standby` or `written`, then `active`, then `sealed`, then a segment's write lock,
+//! then `full`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,16 +10,18 @@ use std::time::Duration;
 use alluvium_base::{KeyspaceId, SegmentId};
 
 use alluvium_base::checksum::checksum64;
+use alluvium_io::Storage;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
-use alluvium_io::{Clock, Storage};
 
 use super::active::Active;
 use super::group_commit::GroupCommit;
 use super::header::SegmentHeader;
+use super::options::LogOptions;
 use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
 use super::retained::RetainedLog;
-use super::segment::{Recycler, Segment};
+use super::segment::{Filling, Recycler, Segment};
+use super::waits::LogWaits;
 use crate::blob::Blobs;
 use crate::environment::PlantedBugs;
 use crate::error::Result;
@@ -45,7 +48,7 @@ pub(crate) struct Position {
 #[derive(Debug)]
 pub(crate) struct Log {
     storage: Arc<dyn Storage>,
-    blobs: Arc<Blobs>,
+    pub(super) blobs: Arc<Blobs>,
     recycler: Arc<Recycler>,
     session_seed: u64,
     /// Number of this opening for writing.
@@ -56,14 +59,17 @@ pub(crate) struct Log {
     pub retained: Arc<RetainedLog>,
     /// Size of future segments.
     segment_bytes: AtomicU64,
-    /// Whether syncs are frequent, so that written space is prepared before them.
-    prepare: bool,
+    /// How the files are filled.
+    filling: Filling,
     pub(super) active: Mutex<Active>,
     /// The segment after the active one, made in advance so that a freeze does not wait for a file.
     pub(super) standby: Mutex<Option<Active>>,
     /// Sealed segments that have not been synced since, old to young.
     pub(super) sealed: Mutex<VecDeque<Arc<Segment>>>,
     pub(super) commit: GroupCommit,
+    /// How far the log would survive the death of the process, if writers wait for that. Locked by the one who writes.
+    pub(super) written: Mutex<Position>,
+    pub(super) planted_bugs: PlantedBugs,
     flush_wanted: AtomicBool,
     /// Why the disk counts as full, while it does.
     pub(super) full: Mutex<Option<String>>,
@@ -77,26 +83,8 @@ pub(crate) struct Log {
     last_growth: Mutex<(Position, Duration)>,
     bytes_written: AtomicU64,
     syncs: AtomicU64,
-}
-
-/// The settings of a [`Log`].
-#[derive(Debug)]
-pub(crate) struct LogOptions {
-    pub storage: Arc<dyn Storage>,
-    pub clock: Arc<dyn Clock>,
-    /// Blob files, which records refer to: synced before the records.
-    pub blobs: Arc<Blobs>,
-    pub recycler: Arc<Recycler>,
-    pub reserve: Arc<Reserve>,
-    pub session_seed: u64,
-    /// Number of this opening for writing.
-    pub opening: u64,
-    /// The end of the log of earlier openings, if it is known.
-    pub follows: Option<LogPosition>,
-    pub retained: Arc<RetainedLog>,
-    pub segment_bytes: u64,
-    pub prepare: bool,
-    pub planted_bugs: PlantedBugs,
+    /// What writers wait for.
+    pub waits: LogWaits,
 }
 
 impl Log {
@@ -113,7 +101,7 @@ impl Log {
             follows,
             retained,
             segment_bytes,
-            prepare,
+            filling,
             planted_bugs,
         } = options;
         let header =
@@ -128,11 +116,13 @@ impl Log {
             follows,
             retained,
             segment_bytes: AtomicU64::new(segment_bytes),
-            prepare,
+            filling,
             active: Mutex::new(Active::new(segment, appender)),
             standby: Mutex::new(None),
             sealed: Mutex::default(),
-            commit: GroupCommit::new(clock, planted_bugs),
+            commit: GroupCommit::new(clock.clone(), planted_bugs),
+            written: Mutex::default(),
+            planted_bugs,
             flush_wanted: AtomicBool::new(false),
             full: Mutex::default(),
             times_full: AtomicU64::new(0),
@@ -142,6 +132,7 @@ impl Log {
             last_growth: Mutex::default(),
             bytes_written: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
+            waits: LogWaits::new(clock),
         })
     }
 
@@ -160,14 +151,15 @@ impl Log {
     /// Appends a record to `segment`, which is active: the caller holds the lock of a shard whose store is open.
     /// Returns the record's start, or `None` if the segment is full or the log is shut.
     pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
-        let mut active = self.active();
+        let mut active = self.waits.lock(&self.active);
         debug_assert_eq!(active.segment.id, segment.id);
         let limit = active.segment.capacity() - END_LEN as u64;
         if active.is_shut {
             return None;
         }
-        let start = active.append(record, limit)?;
-        if start / WRITE_BEHIND_BYTES != (start + record.len() as u64) / WRITE_BEHIND_BYTES {
+        let (published, len) = (segment.published(), record.len() as u64);
+        let start = self.waits.for_space(published, len, || active.append(record, limit))?;
+        if start / WRITE_BEHIND_BYTES != (start + len) / WRITE_BEHIND_BYTES {
             self.flush_wanted.store(true, Ordering::Release);
         }
         Some(start)
@@ -236,17 +228,20 @@ impl Log {
         self.write_out(&self.active_segment(), false)
     }
 
-    fn write_out(&self, segment: &Segment, edge: bool) -> Result<()> {
+    pub(super) fn write_out(&self, segment: &Segment, edge: bool) -> Result<()> {
         // On a full disk zeros would take what the reserve gave back.
-        let prepares = || self.prepare && self.refusal().is_none();
-        let bytes = self.with_reserve(|| segment.write_out(edge, prepares()))?;
+        let filling = || match self.filling {
+            Filling::Prepared if self.refusal().is_some() => Filling::Plain,
+            filling => filling,
+        };
+        let bytes = self.with_reserve(|| segment.write_out(edge, filling()))?;
         self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 
     /// Performs an operation that may be repeated after it found the disk full: it is then tried once more with the
     /// reserved space. The disk counts as full from then on, whether or not that helped.
-    fn with_reserve<R>(&self, perform: impl Fn() -> Result<R>) -> Result<R> {
+    pub(super) fn with_reserve<R>(&self, perform: impl Fn() -> Result<R>) -> Result<R> {
         perform().or_else(|error| match class_of(&error) {
             FailureClass::Full => {
                 let error = self.set_full(&error);

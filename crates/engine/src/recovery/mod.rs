@@ -30,9 +30,8 @@ use crate::file_names::{
     table_file_name,
 };
 use crate::level::Reclaimer;
-use crate::log::segment::Recycler;
-use crate::log::writer::LogOptions;
-use crate::log::{Log, RetainedLog, RetainedSegment, segment};
+use crate::log::segment::{Filling, Recycler};
+use crate::log::{Log, LogOptions, RetainedLog, RetainedSegment, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Settings};
 use crate::reserve::Reserve;
@@ -111,7 +110,11 @@ pub(crate) fn open(
             follows,
             retained: Arc::new(retained),
             segment_bytes: budget.segment_bytes,
-            prepare: settings.durability != Durability::Buffered,
+            filling: match settings.durability {
+                Durability::Buffered => Filling::Plain,
+                Durability::Process => Filling::Cached,
+                Durability::Interval(_) | Durability::Sync => Filling::Prepared,
+            },
             planted_bugs,
         },
         first_segment,

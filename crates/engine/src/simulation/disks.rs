@@ -55,6 +55,11 @@ impl Disks {
         self.all().any(SimulatedStorage::is_crashed)
     }
 
+    /// Whether the process has died while the machine kept running.
+    pub fn is_killed(&self) -> bool {
+        self.all().any(SimulatedStorage::is_killed)
+    }
+
     /// The power fails.
     pub fn crash(&self) {
         self.all().for_each(SimulatedStorage::crash);

@@ -34,7 +34,8 @@ impl Session<'_> {
         };
         let mut faults = FaultPlan::default();
         match rng.random_range(0..10) {
-            0..=4 => faults.crash_before_operation = soon(rng),
+            0..=3 => faults.crash_before_operation = soon(rng),
+            4 => faults.kill_before_operation = soon(rng),
             5 => faults.fail_read = soon(rng),
             6 => faults.fail_write = soon(rng),
             7 => faults.fail_sync = soon(rng),
@@ -54,7 +55,7 @@ impl Session<'_> {
         } else {
             self.summary.errors += 1;
         }
-        self.storage.crash();
+        self.go_down();
         Ok(())
     }
 

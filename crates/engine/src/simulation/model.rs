@@ -42,6 +42,8 @@ pub(super) struct Model {
     durable: State,
     /// Steps from `durable` to `now`.
     pending: Vec<Step>,
+    /// The number of these that survive the death of the process.
+    kept: usize,
 }
 
 impl Model {
@@ -85,19 +87,31 @@ impl Model {
         }
     }
 
+    /// All steps so far must survive the death of the process.
+    pub fn keep(&mut self) {
+        self.kept = self.pending.len();
+    }
+
+    /// The power fails: only durable steps must survive.
+    pub fn cut_power(&mut self) {
+        self.kept = 0;
+    }
+
     /// All steps so far must survive from here on.
     pub fn set_durable(&mut self) {
         self.pending.clear();
+        self.kept = 0;
         self.durable = self.now.clone();
     }
 
-    /// After a crash: `found` must be the state after some number of steps since the durable one. It becomes the state
-    /// of the model.
+    /// After a crash: `found` must be the state after some number of steps since the one that survives. It becomes the
+    /// state of the model.
     pub fn settle(&mut self, found: &Contents) -> Result<(), Failure> {
         let mut state = std::mem::take(&mut self.durable);
+        let mut pending = std::mem::take(&mut self.pending);
+        pending.drain(..std::mem::take(&mut self.kept)).for_each(|step| apply(&mut state, &step));
         let mut differences = count_differences(&state, found);
         let mut best = (differences, 0);
-        let pending = std::mem::take(&mut self.pending);
         for (index, step) in pending.iter().enumerate() {
             if differences == 0 {
                 break;
@@ -202,6 +216,27 @@ mod tests {
         states.iter().for_each(|(key, value)| model.apply(write(key, value)));
         let found = Contents::from([((0, b"b".to_vec()), b"2".to_vec())]);
         assert!(model.settle(&found).is_err());
+    }
+
+    #[test]
+    fn only_a_power_cut_takes_what_is_kept() {
+        let contents = |steps: &[(&str, &str)]| {
+            let name = |key: &str| (0, key.as_bytes().to_vec());
+            steps.iter().map(|(key, value)| (name(key), value.as_bytes().to_vec())).collect::<Contents>()
+        };
+        let prepare = || {
+            let mut model = Model::default();
+            model.apply(write("a", "1"));
+            model.keep();
+            model.apply(write("b", "2"));
+            model
+        };
+        assert!(prepare().settle(&contents(&[])).is_err());
+        prepare().settle(&contents(&[("a", "1")])).unwrap();
+        prepare().settle(&contents(&[("a", "1"), ("b", "2")])).unwrap();
+        let mut cut = prepare();
+        cut.cut_power();
+        cut.settle(&contents(&[])).unwrap();
     }
 
     #[test]

@@ -40,7 +40,11 @@ impl<'a> Session<'a> {
         clock: SimulatedClock,
         planted_bugs: PlantedBugs,
     ) -> Self {
-        let durability = if rng.random_range(0..3) == 0 { Durability::Buffered } else { Durability::Sync };
+        let durability = match rng.random_range(0..6) {
+            0 => Durability::Buffered,
+            1 => Durability::Process,
+            _ => Durability::Sync,
+        };
         let faults = FaultPlan::default();
         let snapshots = Vec::new();
         Self { rng, model, summary, shape, storage, clock, planted_bugs, durability, faults, snapshots }
@@ -68,7 +72,7 @@ impl<'a> Session<'a> {
                 Err(Stop::Expected) => break,
                 Err(Stop::Full) if self.resume(&db, &mut keyspaces)? => {}
                 Err(Stop::Full) => {
-                    self.storage.crash();
+                    self.go_down();
                     break;
                 }
                 Err(Stop::Finding(failure)) => return Err(failure),
@@ -301,16 +305,26 @@ impl<'a> Session<'a> {
         Err(Failure { reason }.into())
     }
 
+    /// Cuts the power, unless the process has died, which is then all that happens.
+    pub(super) fn go_down(&mut self) {
+        if self.storage.is_killed() {
+            self.storage.kill();
+        } else {
+            self.storage.crash();
+            self.model.cut_power();
+        }
+    }
+
     /// Closes the database, kills it, or cuts the power.
     fn end(&mut self, db: Db, keyspaces: Vec<Keyspace>) -> Result<(), Failure> {
         self.snapshots.clear();
         if self.storage.is_crashed() {
-            self.storage.crash();
+            self.go_down();
             return Ok(());
         }
         match self.rng.random_range(0..3) {
             0 => {
-                self.storage.crash();
+                self.go_down();
                 self.summary.crashes += 1;
             }
             1 => self.storage.kill(),

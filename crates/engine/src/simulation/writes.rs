@@ -15,8 +15,10 @@ use crate::{Db, Durability, Error, Keyspace, Metadata, Update};
 impl Session<'_> {
     /// Records that a write was acknowledged.
     fn acknowledged(&mut self) {
-        if self.durability == Durability::Sync {
-            self.model.set_durable();
+        match self.durability {
+            Durability::Sync => self.model.set_durable(),
+            Durability::Process => self.model.keep(),
+            Durability::Buffered | Durability::Interval(_) => {}
         }
     }
 

@@ -176,6 +176,10 @@ impl File for FileHandle {
         self.file()?.write(bytes, offset)
     }
 
+    fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.file()?.write_cached(bytes, offset)
+    }
+
     fn sync(&self) -> Result<()> {
         self.file()?.sync()
     }

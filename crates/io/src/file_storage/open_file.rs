@@ -150,6 +150,16 @@ impl OpenFile {
             .map_err(|error| FileError::wrap("write", &self.name, Some(offset), error))
     }
 
+    /// Writes all of `bytes` through the page cache.
+    pub(super) fn write_cached(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let write = || {
+            check_range(bytes.len(), offset)?;
+            let _alone = self.edges.write().unwrap_or_else(PoisonError::into_inner);
+            self.buffered.as_ref().unwrap_or(&self.file).write_all_at(bytes, offset)
+        };
+        write().map_err(|error| FileError::wrap("write", &self.name, Some(offset), error))
+    }
+
     fn write_checked(&self, bytes: &[u8], offset: u64) -> Result<()> {
         check_range(bytes.len(), offset)?;
         let (Some(alignment), Some(buffered)) = (self.alignment(), &self.buffered) else {

@@ -46,6 +46,8 @@ pub(super) struct Disk {
     pub(super) generation: u64,
     /// True between a crash and the next reopening.
     pub(super) is_down: bool,
+    /// Whether that was only the death of the process, which takes nothing from the page cache.
+    pub(super) is_killed: bool,
     faults: FaultPlan,
     counts: Counts,
     pub(super) operation_count: u64,
@@ -63,6 +65,7 @@ impl Disk {
             locks: BTreeMap::new(),
             generation: 0,
             is_down: false,
+            is_killed: false,
             faults: FaultPlan::default(),
             counts: Counts::default(),
             operation_count: 0,
@@ -120,6 +123,10 @@ impl Disk {
                 self.crash();
                 return Err(SimulatedFault::Crash.into());
             }
+            if self.faults.kill_before_operation == Some(self.counts.operations) {
+                self.kill();
+                return Err(SimulatedFault::Crash.into());
+            }
             self.counts.operations += 1;
             self.operation_count += 1;
         }
@@ -140,7 +147,7 @@ impl Disk {
 
     /// The process ends, and the machine keeps running: nothing is lost but handles and locks.
     pub(super) fn kill(&mut self) {
-        self.is_down = true;
+        (self.is_down, self.is_killed) = (true, true);
         self.locks.clear();
         for inode in self.inodes.values_mut() {
             inode.handles = 0;
@@ -154,7 +161,7 @@ impl Disk {
             self.kill();
         }
         self.generation += 1;
-        self.is_down = false;
+        (self.is_down, self.is_killed) = (false, false);
         self.set_faults(FaultPlan::default());
         self.generation
     }

@@ -10,6 +10,8 @@ use std::ops::Range;
 pub struct FaultPlan {
     /// The power fails before this operation (of those that [`super::SimulatedStorage::operation_count`] counts).
     pub crash_before_operation: Option<u64>,
+    /// The process dies before this operation, and the machine keeps running.
+    pub kill_before_operation: Option<u64>,
     /// This read fails with a device error.
     pub fail_read: Option<u64>,
     /// This write fails with a device error, some of its bytes written. Counts every change that is not a sync:

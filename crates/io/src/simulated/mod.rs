@@ -95,6 +95,12 @@ impl SimulatedStorage {
         lock(&self.disk).check(self.generation).is_err()
     }
 
+    /// Whether this storage is dead because its process died while the machine kept running: what was written is there,
+    /// synced or not.
+    pub fn is_killed(&self) -> bool {
+        lock(&self.disk).is_killed
+    }
+
     /// Sets the faults to come and counts for them from 0.
     pub fn set_faults(&self, faults: FaultPlan) {
         lock(&self.disk).set_faults(faults);

@@ -57,7 +57,7 @@ pub struct Options {
     /// Only this plan: silt, silt-tiering, lsm-trie, slimdb, slimdb-tiering, leveled or auto
     #[arg(long)]
     pub plan: Option<String>,
-    /// Only this durability: buffered, interval or sync
+    /// Only this durability: buffered, process, interval or sync
     #[arg(long)]
     pub durability: Option<String>,
     /// Writers of each database, besides two readers, a thread that changes whole keyspaces, and upkeep

@@ -135,7 +135,7 @@ impl Session<'_> {
             std::fs::create_dir_all(path).map_err(|error| format!("creating a directory: {error}"))?;
         }
         let base = Base::load(&notes_at)?.unwrap_or_else(|| Base::new(setting.writers));
-        let notes = Notes::load(&notes_at, &base, setting.is_synced())?;
+        let notes = Notes::load(&notes_at, &base, setting.is_kept())?;
         let watch = Watch::new(setting.clock_is_off);
         phase("opening");
         let opened = setting.builder(&database, &watch, rng)?.open();

@@ -19,7 +19,7 @@ pub const PLANS: [&str; 7] =
     ["silt", "silt-tiering", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "auto"];
 
 /// The durabilities, by name.
-pub const DURABILITIES: [&str; 3] = ["buffered", "interval", "sync"];
+pub const DURABILITIES: [&str; 4] = ["buffered", "process", "interval", "sync"];
 
 /// The settings that stay the same over the life of one database.
 #[derive(Clone, Debug)]
@@ -33,8 +33,8 @@ pub struct Setting {
 
 impl Setting {
     /// Whether everything that is acknowledged survives a kill.
-    pub fn is_synced(&self) -> bool {
-        self.durability == "sync"
+    pub fn is_kept(&self) -> bool {
+        matches!(&*self.durability, "process" | "sync")
     }
 
     /// How to open the database, with sizes so small that a second of writes freezes logs, merges and collects garbage.
@@ -44,6 +44,7 @@ impl Setting {
             Environment { clock: Arc::new(watch.clone()), ..Environment::over(Arc::new(storage)) };
         let durability = match &*self.durability {
             "buffered" => Durability::Buffered,
+            "process" => Durability::Process,
             "interval" => Durability::Interval(Duration::from_millis(10)),
             _ => Durability::Sync,
         };

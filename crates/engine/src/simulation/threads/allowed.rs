@@ -10,6 +10,8 @@ use super::world::Shape;
 #[derive(Debug)]
 pub(super) struct Allowed {
     pub ends: Vec<Ends>,
+    /// After the death of the process, if it promised to lose nothing by that. The power may fail afterwards.
+    pub after_kill: Option<Vec<Ends>>,
     pub has_crashed: bool,
     /// The history of writes that were not synced at once.
     pub persisted: Option<(History, Vec<State>, (u64, &'static str))>,
@@ -22,14 +24,21 @@ impl Allowed {
 
     fn exactly(states: Vec<State>) -> Self {
         let only = |state| Ends { present: [state].into(), after_crash: [state].into() };
-        Self { ends: states.into_iter().map(only).collect(), has_crashed: false, persisted: None }
+        Self {
+            ends: states.into_iter().map(only).collect(),
+            after_kill: None,
+            has_crashed: false,
+            persisted: None,
+        }
     }
 
     /// Allows that values have expired since they were found, in a session that failed before its clients began.
     pub fn expire(&mut self, shape: &Shape) {
-        for ends in self.ends.iter_mut().skip(EXPIRING).step_by(shape.keys) {
-            ends.present.insert(None);
-            ends.after_crash.insert(None);
+        for all in std::iter::once(&mut self.ends).chain(&mut self.after_kill) {
+            for ends in all.iter_mut().skip(EXPIRING).step_by(shape.keys) {
+                ends.present.insert(None);
+                ends.after_crash.insert(None);
+            }
         }
     }
 
@@ -37,8 +46,8 @@ impl Allowed {
     pub fn settle(&mut self, shape: &Shape, found: Vec<State>) -> Result<(), Failure> {
         for (place, state) in found.iter().enumerate() {
             let (keyspace, number) = (place / shape.keys, place % shape.keys);
-            let allowed =
-                if self.has_crashed { &self.ends[place].after_crash } else { &self.ends[place].present };
+            let ends = &self.after_kill.as_ref().unwrap_or(&self.ends)[place];
+            let allowed = if self.has_crashed { &ends.after_crash } else { &ends.present };
             if !allowed.contains(state) {
                 let after = if self.has_crashed { "a crash" } else { "a clean end" };
                 return fail(format!(

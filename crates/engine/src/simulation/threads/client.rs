@@ -117,8 +117,8 @@ impl<'w, 'a> Client<'w, 'a> {
         let call = self.world.history.tick();
         let outcome = perform(self);
         let ret = self.world.history.tick();
-        let durable =
-            self.world.shape.durability == Durability::Sync || matches!(what, "clear" | "drop" | "ingest");
+        let durable = matches!(self.world.shape.durability, Durability::Process | Durability::Sync)
+            || matches!(what, "clear" | "drop" | "ingest");
         let note = |(keyspace, number, effect): Touch, answer: Answer, ret: u64| {
             if answer == Answer::Refused {
                 return;

@@ -199,7 +199,8 @@ impl Follower {
 impl super::world::Shape {
     /// Whether all log is kept that a follower has seen: then no position is ever gone.
     fn keeps_log(&self) -> bool {
-        self.log_retention_bytes > 1 << 20 && self.durability != Durability::Buffered
+        let is_durable = !matches!(self.durability, Durability::Buffered | Durability::Process);
+        self.log_retention_bytes > 1 << 20 && is_durable
     }
 }
 

@@ -255,17 +255,22 @@ impl<'a> Session<'a> {
         };
         drop(db);
         self.storage.crash();
+        let is_kept = self.shape.durability == Durability::Process && self.storage.is_killed();
         self.mend();
         self.summary.crashes += u64::from(!has_ended);
-        let mut ends = Vec::new();
+        let (mut ends, mut after_kill) = (Vec::new(), Vec::new());
         for (place, &first) in first.iter().enumerate() {
             let (keyspace, number) = (place / self.shape.keys, place % self.shape.keys);
-            let checked = check::check(first, &history.of(place), keeps_order);
+            let operations = history.of(place);
             let wrong = |reason| Failure { reason: format!("key {number} of keyspace {keyspace}: {reason}") };
-            ends.push(checked.map_err(wrong)?);
+            ends.push(check::check(first, &operations, keeps_order).map_err(wrong)?);
+            if is_kept {
+                after_kill.push(check::check(first, &operations, true).map_err(wrong)?);
+            }
         }
         let persisted = history.last_persisted().map(|persisted| (history, first, persisted));
-        *allowed = Allowed { ends, has_crashed: !has_ended, persisted };
+        let after_kill = is_kept.then_some(after_kill);
+        *allowed = Allowed { ends, after_kill, has_crashed: !has_ended, persisted };
         Ok(())
     }
 
@@ -276,7 +281,10 @@ impl<'a> Session<'a> {
         self.crashed(allowed)
     }
 
-    fn crashed(&mut self, _allowed: &mut Allowed) -> Result<(), Failure> {
+    fn crashed(&mut self, allowed: &mut Allowed) -> Result<(), Failure> {
+        if !self.storage.is_killed() {
+            allowed.after_kill = None;
+        }
         self.storage.crash();
         self.mend();
         self.summary.errors += 1;
@@ -302,7 +310,8 @@ impl<'a> Session<'a> {
         };
         let mut faults = FaultPlan::default();
         match rng.random_range(0..11) {
-            0..=4 => faults.crash_before_operation = soon(rng),
+            0..=3 => faults.crash_before_operation = soon(rng),
+            4 => faults.kill_before_operation = soon(rng),
             5 => faults.fail_read = soon(rng),
             6 => faults.fail_write = soon(rng),
             7 => faults.fail_sync = soon(rng),

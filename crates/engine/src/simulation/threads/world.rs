@@ -84,9 +84,10 @@ impl Shape {
         let plans: Vec<Plan> = all.into_iter().map(plan).collect();
         let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
         let keyspaces: Vec<bool> = (0..rng.random_range(1..4)).map(|_| rng.random_range(0..3) == 0).collect();
-        let durability = match rng.random_range(0..4) {
+        let durability = match rng.random_range(0..8) {
             0 => Durability::Buffered,
-            1 => Durability::Interval(std::time::Duration::from_millis(rng.random_range(1..50))),
+            1 | 2 => Durability::Process,
+            3 => Durability::Interval(std::time::Duration::from_millis(rng.random_range(1..50))),
             _ => Durability::Sync,
         };
         Self {
