@@ -68,7 +68,10 @@ fn run(file: &dyn File, steps: &[Step]) -> Result<Vec<u8>, TestCaseError> {
                 let bytes: Vec<u8> = (0..len).map(|i| (i * 7 + turn * 31 + i / 251) as u8 | 1).collect();
                 let mut memory = AlignedBuffer::with_len(len + shift);
                 memory[shift..].copy_from_slice(&bytes);
-                file.write_at(&memory[shift..], offset as u64).unwrap();
+                match turn % 3 {
+                    0 => file.write_cached(&memory[shift..], offset as u64).unwrap(),
+                    _ => file.write_at(&memory[shift..], offset as u64).unwrap(),
+                }
                 if len > 0 {
                     model.resize(model.len().max(offset + len), 0);
                     model[offset..offset + len].copy_from_slice(&bytes);

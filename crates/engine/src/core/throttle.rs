@@ -9,9 +9,9 @@ use alluvium_model::merge_delay_ns;
 use crate::wait::Wait;
 
 /// Delays accumulate until they are worth a sleep of this length.
-const SLEEP_NS_MIN: i64 = 20_000;
+const SLEEP_NS_MIN: i64 = 40_000;
 /// The longest sleep of a put, unless its own delay is longer.
-const SLEEP_NS_MAX: i64 = 50_000;
+const SLEEP_NS_MAX: i64 = 60_000;
 /// The longest sleep of one call, whatever its delay. The rest is left to others.
 const CALL_NS_MAX: i64 = 4_000_000;
 /// Maximum time of sleeps beyond their length that shortens later ones.
