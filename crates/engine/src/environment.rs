@@ -28,6 +28,8 @@ pub struct PlantedBugs {
     pub acknowledge_before_sync: bool,
     /// Acknowledge writes that the process must not lose before the system has them.
     pub acknowledge_before_write: bool,
+    /// Omit the rest of sealed segments from such writes.
+    pub leave_sealed_unwritten: bool,
     /// Believe log records whose checksum is wrong.
     pub ignore_record_checksum: bool,
     /// Omit a protection against other threads.

@@ -8,10 +8,18 @@ use alluvium_model::merge_delay_ns;
 
 use crate::wait::Wait;
 
-/// Delays accumulate until they are worth a sleep of this length.
-const SLEEP_NS_MIN: i64 = 40_000;
-/// The longest sleep of a put, unless its own delay is longer.
-const SLEEP_NS_MAX: i64 = 60_000;
+/// Lengths of sleeps: delays accumulate until they are worth the shortest one, and a put sleeps no longer than the
+/// longest one unless its own delay is longer.
+#[derive(Debug, Clone, Copy)]
+struct Sleeps {
+    shortest_ns: i64,
+    longest_ns: i64,
+}
+
+/// With one writer, since most puts that sleep then take longer than any other put.
+const ALONE: Sleeps = Sleeps { shortest_ns: 20_000, longest_ns: 40_000 };
+/// With several writers, which wait for processors longer than that, and to which each sleep costs a switch of threads.
+const SHARED: Sleeps = Sleeps { shortest_ns: 100_000, longest_ns: 400_000 };
 /// The longest sleep of one call, whatever its delay. The rest is left to others.
 const CALL_NS_MAX: i64 = 4_000_000;
 /// Maximum time of sleeps beyond their length that shortens later ones.
@@ -24,13 +32,15 @@ const CREDIT_NS_MAX: i64 = 1_000_000;
 /// writes settles where background work keeps up. A conversion takes at least a few milliseconds, even for little data,
 /// so with small segments each put is delayed more.
 ///
-/// Sleeps are short, since most puts that sleep sleep longer than any other put takes, and end late, since that takes a
-/// timer and a processor. Later sleeps are shorter by what they were too long.
+/// Sleeps are short, and end late, since that takes a timer and a processor. With one writer later sleeps are shorter by
+/// what they were too long; the others wrote meanwhile if there are several.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,
     /// Negative after sleeps that were too long.
     owed_ns: AtomicI64,
+    /// Whether other writers wrote during the last sleep of one.
+    is_shared: AtomicBool,
     /// Delay per mebibyte of large items.
     mebibyte_delay_ns: AtomicU64,
     segment_bytes: AtomicU64,
@@ -52,6 +62,7 @@ impl Throttle {
         Self {
             delay_ns: zero(),
             owed_ns: AtomicI64::new(0),
+            is_shared: AtomicBool::new(false),
             mebibyte_delay_ns: zero(),
             segment_bytes: AtomicU64::new(segment_bytes),
             is_ended: AtomicBool::new(false),
@@ -117,22 +128,25 @@ impl Throttle {
     fn pay_slowly(&self, debt_ns: u64, clock: &dyn Clock) {
         let debt = i64::try_from(debt_ns).unwrap_or(i64::MAX).min(CALL_NS_MAX);
         let owed = self.owed_ns.fetch_add(debt, Ordering::Relaxed) + debt;
-        if owed < SLEEP_NS_MIN || self.is_ended.load(Ordering::Relaxed) {
+        let sleeps = if self.is_shared.load(Ordering::Relaxed) { SHARED } else { ALONE };
+        if owed < sleeps.shortest_ns || self.is_ended.load(Ordering::Relaxed) {
             return;
         }
-        let taken = owed.min(debt.max(SLEEP_NS_MAX));
+        let taken = owed.min(debt.max(sleeps.longest_ns));
         // Another writer may have taken the debt meanwhile; then that writer sleeps for it.
         let claimed = |now: i64| (now >= taken).then_some(now - taken);
-        if self.owed_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claimed).is_err() {
+        let Ok(before) = self.owed_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, claimed) else {
             return;
-        }
+        };
+        let left = before - taken;
         let start = clock.monotonic();
         clock.sleep(Duration::from_nanos(taken as u64));
         let slept = clock.monotonic().saturating_sub(start);
         self.waits.add(slept);
-        let over = i64::try_from(slept.as_nanos()).unwrap_or(i64::MAX).saturating_sub(taken);
-        let credit = |now: i64| Some(now.saturating_sub(over).max(-CREDIT_NS_MAX).min(now));
-        let _ = self.owed_ns.fetch_update(Ordering::Relaxed, Ordering::Relaxed, credit);
+        let over = i64::try_from(slept.as_nanos()).unwrap_or(i64::MAX).saturating_sub(taken).max(0);
+        let credited = left.saturating_sub(over).max(left.min(-CREDIT_NS_MAX));
+        let alone = self.owed_ns.compare_exchange(left, credited, Ordering::Relaxed, Ordering::Relaxed);
+        self.is_shared.store(alone.is_err(), Ordering::Relaxed);
     }
 }
 
@@ -174,7 +188,7 @@ mod tests {
             let (slept, delays) = (clock.monotonic().as_nanos() as u64, puts * throttle.delay_ns());
             assert!(slept.abs_diff(delays) <= CREDIT_NS_MAX as u64, "{slept} of {delays}");
             let longest_ns = throttle.waits.stats().longest_ns;
-            assert!(longest_ns <= SLEEP_NS_MAX as u64 + late_us * 1_000, "{longest_ns}");
+            assert!(longest_ns <= ALONE.longest_ns as u64 + late_us * 1_000, "{longest_ns}");
         }
     }
 

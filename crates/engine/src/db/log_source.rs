@@ -139,7 +139,8 @@ fn visible(shared: &Shared, segment: &Segment) -> u64 {
     let durable = match shared.settings.durability {
         _ if segment.header.opening != shared.log.opening() => return published,
         Durability::Buffered => return published,
-        Durability::Process => shared.log.written(),
+        // What is synced without a writer that waits is durable, too.
+        Durability::Process => shared.log.written().max(shared.log.durable()),
         Durability::Interval(_) | Durability::Sync => shared.log.durable(),
     };
     match durable.segment.cmp(&segment.id) {

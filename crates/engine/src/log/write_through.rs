@@ -10,7 +10,6 @@ use super::refusal::Refusal;
 use super::writer::{Log, Position};
 use crate::error::Result;
 use crate::failure::{FailureClass, class_of};
-use crate::planted_race::PlantedRace;
 
 impl Log {
     /// Returns when everything up to `position` survives the death of the process.
@@ -48,7 +47,7 @@ impl Log {
             (active.segment.clone(), active.segment.published(), sealed)
         };
         self.with_reserve(|| self.blobs.write_out())?;
-        if !self.planted_bugs.has(PlantedRace::SealedSegmentUnwritten) {
+        if !self.planted_bugs.leave_sealed_unwritten {
             sealed.iter().try_for_each(|segment| self.write_out(segment, true))?;
         }
         self.write_out(&active, true)?;

@@ -36,11 +36,12 @@ pub struct Options {
 }
 
 /// The bugs that can be planted.
-pub const PLANTED_BUGS: [&str; 8] = [
+pub const PLANTED_BUGS: [&str; 9] = [
     "skip-log-sync",
     "skip-blob-sync",
     "acknowledge-before-sync",
     "acknowledge-before-write",
+    "leave-sealed-unwritten",
     "skip-directory-sync",
     "skip-young-directory-sync",
     "skip-manifest-sync",
@@ -138,6 +139,7 @@ fn plant(disks: &Disks, bug: Option<&str>) -> Result<PlantedBugs, Failure> {
         Some("skip-directory-sync") => storage.plant(PlantedBug::SkipDirectorySync),
         Some("acknowledge-before-sync") => planted.acknowledge_before_sync = true,
         Some("acknowledge-before-write") => planted.acknowledge_before_write = true,
+        Some("leave-sealed-unwritten") => planted.leave_sealed_unwritten = true,
         Some("ignore-record-checksum") => planted.ignore_record_checksum = true,
         Some(name) => return fail(format!("no bug is named {name:?}; known: {}", PLANTED_BUGS.join(", "))),
     }
