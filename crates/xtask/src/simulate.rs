@@ -50,7 +50,7 @@ impl Options {
 
     /// What CI runs on the engine broken on purpose: shows that the simulation would notice.
     pub fn canaries() -> Self {
-        Self { seeds: 1_000, planted_bug: Some("all".to_owned()), ..Self::smoke() }
+        Self { seeds: 3_000, planted_bug: Some("all".to_owned()), ..Self::smoke() }
     }
 }
 
