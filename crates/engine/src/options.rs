@@ -21,8 +21,8 @@ pub enum Durability {
     /// [`crate::Db::persist`] or freeze of the log. Fastest.
     Buffered,
     /// Acknowledged when the operating system has it: a crash of the process loses nothing, a power cut or a crash of
-    /// the machine what it loses with [`Durability::Buffered`]. Costs a call of the system, about a microsecond; writers
-    /// that wait at the same time share one. Large items are written to the device first, in whole blocks.
+    /// the machine what it loses with [`Durability::Buffered`]. Costs a call of the system, about a microsecond;
+    /// writers that wait at the same time share one. Large items are written to the device first, in whole blocks.
     Process,
     /// Acknowledged when it is in memory, and synced in the background at this interval: a crash loses at most the
     /// writes of approximately that long. Sensible are 1 ms to 1 s. Shorter intervals count as 1 ms, longer ones than a

@@ -36,7 +36,7 @@ pub struct Options {
     /// Threads that serve connections; one per core by default
     #[arg(long)]
     workers: Option<NonZeroUsize>,
-    /// When a write is acknowledged: buffered, process (survives its death), sync, or synced at an interval such as 10ms
+    /// When a write is acknowledged: buffered, process (survives its death), sync, or an interval such as 10ms
     #[arg(long, default_value = "sync", value_parser = parse_durability)]
     durability: Durability,
 }

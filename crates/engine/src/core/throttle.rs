@@ -32,8 +32,8 @@ const CREDIT_NS_MAX: i64 = 1_000_000;
 /// writes settles where background work keeps up. A conversion takes at least a few milliseconds, even for little data,
 /// so with small segments each put is delayed more.
 ///
-/// Sleeps are short, and end late, since that takes a timer and a processor. With one writer later sleeps are shorter by
-/// what they were too long; the others wrote meanwhile if there are several.
+/// Sleeps are short, and end late, since that takes a timer and a processor. With one writer later sleeps are shorter
+/// by what they were too long; the others wrote meanwhile if there are several.
 #[derive(Debug)]
 pub(crate) struct Throttle {
     delay_ns: AtomicU64,

@@ -222,8 +222,8 @@ impl Segment {
         prefetch_bytes(self.buffer.bytes(), offset as usize, len);
     }
 
-    /// Writes content that the file lacks: only whole blocks, or if `edge` also the last, partly filled one. Returns the
-    /// bytes written.
+    /// Writes content that the file lacks: only whole blocks, or if `edge` also the last, partly filled one. Returns
+    /// the bytes written.
     ///
     /// Rewriting the last block is safe under torn writes: its old content is a prefix of the new.
     pub fn write_out(&self, edge: bool, filling: Filling) -> Result<u64> {

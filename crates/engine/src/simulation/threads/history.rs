@@ -43,8 +43,8 @@ pub(super) struct Operation {
     pub ret: u64,
     pub effect: Effect,
     pub answer: Answer,
-    /// Whether the answer promises that the effect, and everything that it depends on, survives a crash, or the death of
-    /// the process if only that is promised.
+    /// Whether the answer promises that the effect, and everything that it depends on, survives a crash, or the death
+    /// of the process if only that is promised.
     pub durable: bool,
     pub client: usize,
     pub what: &'static str,
