@@ -20,7 +20,7 @@ struct Sleeps {
 const ALONE: Sleeps = Sleeps { shortest_ns: 20_000, longest_ns: 40_000 };
 /// With several writers, which wait for processors longer than that, and to which each sleep costs a switch of threads.
 const SHARED: Sleeps = Sleeps { shortest_ns: 200_000, longest_ns: 4_000_000 };
-/// The longest sleep of one call, whatever its delay. The rest is left to others.
+/// The longest sleep of one call, even if its delay is longer. The rest is left to others.
 const CALL_NS_MAX: i64 = 4_000_000;
 /// Maximum time of sleeps beyond their length that shortens later ones.
 const CREDIT_NS_MAX: i64 = 1_000_000;
