@@ -163,3 +163,30 @@ fn an_opening_removes_nothing_that_a_power_cut_may_need() {
         assert!(db.verify().unwrap().problems.is_empty());
     }
 }
+
+/// After a failed sync the system's memory shows what the device does not have, and writes none of it. So an opening
+/// after the death of the process writes again what it found, in the log and in blob files, and a power cut takes
+/// nothing away that the opening has shown.
+#[test]
+fn an_opening_makes_durable_what_a_failed_sync_left_in_memory() {
+    for seed in 0..60 {
+        let storage = SimulatedStorage::new(seed);
+        let (db, items) = open(&storage, Durability::Sync);
+        items.insert("first", [1; 20_000]).unwrap();
+        storage.set_faults(FaultPlan { fail_sync: Some(seed % 8), ..FaultPlan::default() });
+        let sizes = [100, 20_000, 3_000_000];
+        while (0..90_u32).all(|item| items.insert(number(item), vec![7; sizes[item as usize % 3]]).is_ok()) {}
+        let storage = storage.reopen();
+        drop((db, items));
+        let (db, items) = open(&storage, Durability::Sync);
+        let found: Vec<_> = (0..90).map(|item| items.get(number(item)).unwrap()).collect();
+        storage.crash();
+        drop((db, items));
+        let (db, items) = open(&storage.reopen(), Durability::Sync);
+        for (item, found) in (0..).zip(&found) {
+            assert!(items.get(number(item)).unwrap() == *found, "seed {seed}: item {item}");
+        }
+        assert_eq!(items.get("first").unwrap().unwrap(), [1; 20_000]);
+        assert_eq!(db.verify().unwrap().problems, [] as [&str; 0], "seed {seed}");
+    }
+}

@@ -116,7 +116,8 @@ pub trait File: Send + Sync + fmt::Debug {
     }
 
     /// Makes the content and length written so far survive a power cut. After an error the state of the file is
-    /// unknown: the caller must not retry and must not trust unsynced data again.
+    /// unknown: the caller must not retry and must not trust unsynced data again. The system's cache may show data that
+    /// the device lacks and that no later sync writes, also to the next process that opens the file.
     fn sync(&self) -> Result<()>;
 
     /// Declares that nothing is written or synced through this handle any more: resources needed only for that, for

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::{HashRange, KeyHash, TableId};
-use alluvium_model::{Filter, LevelsPlan};
+use alluvium_model::{Filter, LevelSpec, LevelsPlan};
 
 use super::container::relevelled;
 use super::lookup::Lookup;
@@ -58,9 +58,13 @@ impl Levels {
         &self.plan.plan
     }
 
-    /// Whether every level has filters: then a lookup of an absent key usually ends without a read.
+    /// Whether every level with tables has filters: then a lookup of an absent key usually ends without a read.
     pub fn has_filters(&self) -> bool {
-        self.plan.plan.levels.iter().all(|level| level.filter != Filter::None)
+        let is_filtered = |level: &LevelSpec| level.filter != Filter::None;
+        let Some((youngest, below)) = self.plan.plan.levels.split_first() else { return false };
+        let mut below = below.iter().zip(&self.levels);
+        (self.runs.is_empty() || is_filtered(youngest))
+            && below.all(|(spec, level)| level.containers().is_empty() || is_filtered(spec))
     }
 
     pub fn plan_state(&self) -> &Arc<PlanState> {

@@ -3,23 +3,32 @@
 use std::sync::Arc;
 
 use alluvium_base::Corruption;
+use alluvium_io::AlignedBuffer;
 
 use super::segments::damaged;
+use crate::blob::frame::BLOCK_BYTES;
 use crate::blob::{BlobFile, BlobFiles, RecordReader, Reference, ReferenceCounts, walk};
-use crate::error::{Error, Result};
+use crate::error::{Error, IoContext, Result};
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 
+/// Bytes written at a time.
+const WRITE_BYTES: usize = 1 << 20;
+
 /// Opens the files that the manifest names. A file that was being written ends where its chain of record headers ends:
-/// everything that was synced is in front of that. Changes nothing.
+/// everything that was synced is in front of that. Changes nothing; unless `read_only`, what is behind the last known
+/// sync is written again.
 ///
 /// # Errors
 /// [`Error::Damaged`] if the headers end before the offset up to which the manifest knows the file to be durable.
-pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState) -> Result<BlobFiles> {
+pub(super) fn open(reclaimer: &Arc<Reclaimer>, state: &DatabaseState, read_only: bool) -> Result<BlobFiles> {
     let mut files = BlobFiles::new();
     for (&number, &sealed_bytes) in &state.blobs {
         let file = BlobFile::open(reclaimer, number, sealed_bytes)?;
         if sealed_bytes.is_none() {
+            if !read_only {
+                make_durable(&file, durable_bytes(&file, state))?;
+            }
             let (end, corruption) = end_of(&file, state)?;
             if let Some(corruption) = corruption {
                 return Err(damaged(corruption));
@@ -49,6 +58,26 @@ pub(super) fn open_damaged(
     Ok(files)
 }
 
+/// Makes everything from `start` on survive a power cut. Like the log, it is written again: the sync that was to make
+/// it durable may have failed.
+fn make_durable(file: &BlobFile, start: u64) -> Result<()> {
+    let mut offset = start / BLOCK_BYTES * BLOCK_BYTES;
+    let mut piece = AlignedBuffer::zeroed(WRITE_BYTES);
+    loop {
+        let read = file.file.read_at(&mut piece, offset).context(|| format!("reading {}", file.name()))?;
+        if read == 0 {
+            return file.sync();
+        }
+        file.write_body(&piece[..read], offset)?;
+        offset += read as u64;
+    }
+}
+
+/// The offset up to which the manifest knows a file to be durable.
+fn durable_bytes(file: &BlobFile, state: &DatabaseState) -> u64 {
+    state.durable_blobs.get(&file.id).copied().unwrap_or(0)
+}
+
 /// Where the chain of headers of a file that was being written ends, and the damage there if it should not end yet.
 fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corruption>)> {
     let (end, found) = match file.check_header() {
@@ -57,7 +86,7 @@ fn end_of(file: &BlobFile, state: &DatabaseState) -> Result<(u64, Option<Corrupt
         Err(Error::Corruption(corruption)) => (0, Some(corruption)),
         Err(error) => return Err(error),
     };
-    let durable = state.durable_blobs.get(&file.id).copied().unwrap_or(0);
+    let durable = durable_bytes(file, state);
     if end >= durable {
         return Ok((end, None));
     }

@@ -218,7 +218,7 @@ fn replay_log(
     read_only: bool,
 ) -> Result<(BlobFiles, Replayed)> {
     let mut sound = state.clone();
-    let opened = blobs::open(reclaimer, state).and_then(|files| {
+    let opened = blobs::open(reclaimer, state, read_only).and_then(|files| {
         let replayed = replay(storage, recycler, &mut sound, manifest, &files, (check, !read_only))?;
         Ok((files, replayed))
     });

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyspaceId, SegmentId};
-use alluvium_io::Storage;
+use alluvium_io::{AlignedBuffer, File, Storage};
 
 use super::content::{Content, read_content};
 use super::index::index;
@@ -21,6 +21,9 @@ use crate::error::{IoContext, Result};
 use crate::log::segment::Recycler;
 use crate::log::{LogStore, Position, Segment};
 use crate::manifest::DatabaseState;
+
+/// Bytes written at a time.
+const WRITE_BYTES: usize = 1 << 20;
 
 /// The content of the log.
 #[derive(Debug, Default)]
@@ -39,7 +42,7 @@ pub(super) struct Replayed {
 }
 
 /// Replays the log after its last converted position; records in `state` where it ends. Files without any part of it go
-/// to the recycler. Changes no file; if `sync`, what is replayed survives a power cut.
+/// to the recycler. Changes nothing in any file; if `sync`, what is replayed survives a power cut.
 pub(super) fn replay(
     storage: &dyn Storage,
     recycler: &Arc<Recycler>,
@@ -67,8 +70,7 @@ pub(super) fn replay(
                     return Err(damaged(content.corruption(&**file, &expected)));
                 }
                 if sync && known_end.is_none() {
-                    // A process that was killed may have left it in the system's memory only.
-                    file.sync().context(|| format!("syncing {}", file.name()))?;
+                    make_durable(&**file, &content.bytes)?;
                 }
                 let replay = Segment::recovered(file.clone(), segment.header, &content.bytes, recycler)?;
                 index(&replay, state, &mut replayed, check)?;
@@ -109,4 +111,15 @@ pub(super) fn replay(
         state.log_ends.insert(passed, 0);
     }
     Ok(replayed)
+}
+
+/// Makes the content of a segment survive a power cut. A process that was killed may have left it in the system's
+/// memory only. If a sync had failed before, the system would not write it either (see `File::sync`), so it is written
+/// again.
+fn make_durable(file: &dyn File, content: &[u8]) -> Result<()> {
+    for (index, piece) in content.chunks(WRITE_BYTES).enumerate() {
+        let written = file.write_at(&AlignedBuffer::from(piece), (index * WRITE_BYTES) as u64);
+        written.context(|| format!("writing {} again", file.name()))?;
+    }
+    file.sync().context(|| format!("syncing {}", file.name()))
 }
