@@ -280,6 +280,14 @@ impl Builder {
         self
     }
 
+    /// Bytes of a log segment, and those of filters and indexes, under the limit and the plan of this builder. For
+    /// predictions; the second is [`u64::MAX`] without a limit.
+    #[doc(hidden)]
+    pub fn limited_bytes(&self) -> crate::Result<(u64, u64)> {
+        let budget = self.settings.memory_budget()?;
+        Ok((budget.segment_bytes, budget.index_bytes))
+    }
+
     /// Like [`Builder::memory_bytes_max`], for the whole process. The database gets the limit minus the code of the
     /// program and its libraries (counted in full, whether used or not), the resident constants, and the memory that
     /// the process has allocated so far. Memory that the program allocates later is not counted. Call this right before

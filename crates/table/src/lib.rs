@@ -88,6 +88,7 @@ mod totals;
 mod unsynced_table;
 mod verify;
 mod waiting_room;
+mod worth_sums;
 mod writer;
 
 pub use bucket_section::BucketFilter;

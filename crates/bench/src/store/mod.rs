@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use alluvium::{Db, Environment, Keyspace};
+use alluvium::{Builder, Db, Environment, Keyspace};
 use alluvium_io::{Clock as _, FileStorage, IoOptions, ProcessMemory};
 use serde_json::{Map, Value};
 
@@ -82,6 +82,7 @@ pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError
     options.validate()?;
     let mut predictor = Predictor::new(options)?;
     let mut bench = StoreBench::open(options, report.directories())?;
+    predictor.limit(builder(Path::new(""), options)?.limited_bytes()?);
     for phase in &options.phases {
         let predicted = predictor.predict(*phase)?;
         eprint!("{}", prediction::announced(*phase, &predicted));
@@ -241,6 +242,11 @@ fn open_database(
 ) -> Result<Db, BenchError> {
     let storage = Arc::new(FileStorage::open(directory, IoOptions::default())?);
     let environment = Environment { clock: clock.clone(), ..Environment::over(storage) };
+    Ok(builder(directory, options)?.environment(environment).open()?)
+}
+
+/// A database as the options say.
+fn builder(directory: &Path, options: &StoreOptions) -> Result<Builder, BenchError> {
     let mut builder = Db::builder(directory)
         .read_wait(options.read_wait.all()[0])
         .plan(options.plan()?)
@@ -254,7 +260,7 @@ fn open_database(
     if let Some(young) = options.young_directory() {
         builder = builder.young_levels_dir(young, options.young_levels);
     }
-    Ok(builder.durability(options.durability()?).environment(environment).open()?)
+    Ok(builder.durability(options.durability()?))
 }
 
 #[cfg(test)]

@@ -48,6 +48,8 @@ pub struct Predictor {
     state: State,
     /// Number of levels whose tables are in a second directory.
     young_levels: Option<usize>,
+    /// Maximum bytes of a log segment, and of all filters and indexes.
+    limited_bytes: (u64, f64),
 }
 
 impl Predictor {
@@ -66,7 +68,23 @@ impl Predictor {
             // A database that was kept was loaded and not overwritten.
             state: State::Loaded,
             young_levels: options.young_dir.is_some().then_some(options.young_levels),
+            limited_bytes: (u64::MAX, f64::INFINITY),
         })
+    }
+
+    /// Predicts under a memory limit, which leaves this for a log segment and for all filters and indexes.
+    pub fn limit(&mut self, (segment_bytes, index_bytes): (u64, u64)) {
+        let index_bytes = if index_bytes == u64::MAX { f64::INFINITY } else { index_bytes as f64 };
+        self.limited_bytes = (segment_bytes, index_bytes);
+    }
+
+    fn model(&self, workload: Workload, rules: Rules) -> PlanModel {
+        let (segment_bytes, memory_limit_bytes) = self.limited_bytes;
+        let mut plan = self.plan.clone();
+        if let Plan::Levels(LevelsPlan { log, .. }) = &mut plan {
+            log.segment_bytes_max = log.segment_bytes_max.min(segment_bytes);
+        }
+        PlanModel { rules, memory_limit_bytes, ..PlanModel::new(plan, workload) }
     }
 
     /// The metrics that `phase` will measure, by their names, as far as the model predicts them. Afterwards the phase
@@ -158,7 +176,7 @@ impl Predictor {
         };
         let workload = Workload::load(self.keys.keys(), self.item)?;
         let rules = Rules::engine_at_full_speed();
-        let model = PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) };
+        let model = self.model(workload, rules);
         let mut phases = Phases::new(&model)?;
         let mut writes = phases.load()?;
         for _ in 0..updates {
@@ -190,7 +208,7 @@ impl Predictor {
         };
         let workload = Workload { expected_keys: self.expected_keys, ..workload };
         let rules = if is_busy { Rules::engine_at_full_speed() } else { Rules::engine() };
-        PlanModel { rules, ..PlanModel::new(self.plan.clone(), workload) }.cost()
+        self.model(workload, rules).cost()
     }
 }
 

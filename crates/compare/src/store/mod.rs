@@ -86,8 +86,8 @@ reads no device at all. LMDB has no other cache. To hold such an engine to its m
 control group (systemd-run --scope -p MemoryMax=...). RocksDB and Alluvium bypass the page cache for reads.
 Readers of LMDB and redb keep one transaction for all gets of a turn. RocksDB, fjall, LMDB and redb lend their values;
 Alluvium copies, except where get_with is named.
-Without sync: a put of RocksDB, fjall and LMDB is then in the page cache (LMDB may lose the whole file in a power cut),
-a put of Alluvium (Durability::Buffered) and of redb (Durability::None) in the memory of the process.
+Without sync: a put of Alluvium (Durability::Process), RocksDB, fjall and LMDB is in the page cache when it returns
+(LMDB may lose the whole file in a power cut), a put of redb (Durability::None) in the memory of the process.
 ";
 
 impl Options {

@@ -16,7 +16,7 @@ pub struct Ours {
 
 impl Ours {
     pub fn open(path: &Path, settings: &Settings) -> Result<Self, BenchError> {
-        let durability = if settings.is_durable { Durability::Sync } else { Durability::Buffered };
+        let durability = if settings.is_durable { Durability::Sync } else { Durability::Process };
         let mut builder = Db::builder(path).durability(durability).memory_bytes_max(settings.memory_bytes);
         if let Some(bytes) = settings.cache_bytes {
             builder = builder.row_cache_bytes_max(bytes);

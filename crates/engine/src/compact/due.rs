@@ -8,7 +8,10 @@ use alluvium_model::policy::{Bounds, Choice, Decision, Holding, PlaceFigures, de
 use super::shapes::{Containers, Order, Units, obsolete_in};
 use crate::core::{DuePlace, KeyspaceShared, Shared, Standing};
 use crate::level::{Container, Level, Levels, Place, PlacedTable, Version};
+use crate::table::Section;
 
+/// The share of the memory of filters and indexes that is planned for: the rest is for those of the merge in progress.
+const YOUNG_SHARE: f64 = 0.9;
 /// The unit or container most in need of merging, and how far its keyspace exceeds its bound: above 1 it is due.
 #[derive(Debug)]
 pub(crate) struct Due {
@@ -171,7 +174,34 @@ fn holding(shared: &Shared, keyspace: &KeyspaceShared, version: &Version, segmen
         freeze_items: freeze_items(version, segment_bytes) as f64,
         units: f64::from(1 << keyspace.run_shard_bits(version.active())),
         expected_items: shared.settings.expected_items as f64,
+        young_items_max: young_items_max(shared, version),
     }
+}
+
+/// Items of the youngest level for whose filters and indexes the levels below leave memory. Keyspaces share the limit
+/// by their numbers of items; the row cache has what is left. Without this bound, a limit would be kept by dropping
+/// indexes, and lookups would read instead.
+fn young_items_max(shared: &Shared, version: &Version) -> f64 {
+    let bound = shared.memory.index.bound();
+    if bound == u64::MAX {
+        return f64::INFINITY;
+    }
+    let levels = &version.body;
+    let wanted = |sections: &mut dyn Iterator<Item = &Arc<Section>>| {
+        sections.fold((0, 0), |(items, bytes), section| {
+            (items + section.item_count(), bytes + section.index_bytes_wanted())
+        })
+    };
+    let (young_items, young_bytes) = wanted(&mut levels.run_sections().map(|section| &section.section));
+    let (_, all_bytes) = wanted(&mut levels.sections());
+    if young_bytes == 0 {
+        return f64::INFINITY;
+    }
+    let everywhere: u64 = shared.all_keyspaces().iter().map(|keyspace| keyspace.version.load().items()).sum();
+    let share = version.items() as f64 / everywhere.max(version.items()).max(1) as f64;
+    let bytes_max = bound.saturating_sub(shared.memory.index.table_bytes()) as f64 * share * YOUNG_SHARE;
+    let below = all_bytes.saturating_sub(young_bytes) as f64;
+    (bytes_max - below).max(0.0) * young_items as f64 / young_bytes as f64
 }
 
 /// Items of one freeze: as many as the log's index has room for, or as fit in a segment if that is less. Where runs

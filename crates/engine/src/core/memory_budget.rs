@@ -47,7 +47,8 @@ const BEYOND_LIMIT_BYTES: u64 = 8 << 20;
 const BYTES_PER_THREAD: u64 = 512 << 10;
 const BYTES_PER_KEYSPACE: u64 = 4 << 10;
 
-/// The shares of the parts, in 128ths of the limit. The remaining 45 are for filters and indexes.
+/// The shares of the parts, in 128ths of the limit. The remaining 45 are for filters and indexes, and more of a large
+/// limit.
 mod share {
     /// The active segment. The segments that may be frozen, and the start of the next, take as much each.
     pub const SEGMENT: u64 = 8;
@@ -71,6 +72,13 @@ mod share {
     pub const RESERVE: u64 = 6;
 }
 const SHARES: u64 = 128;
+
+/// Bytes beyond which a larger share gains nothing. What large limits leave is for filters and indexes.
+mod share_bytes_max {
+    pub const MERGE: u64 = 32 << 20;
+    pub const OPERATION_BUFFERS: u64 = 16 << 20;
+    pub const INDEX_READS: u64 = 4 << 20;
+}
 
 /// Maximum sizes of each part of the engine. Without a limit, these are the best sizes for speed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,7 +157,7 @@ impl MemoryBudget {
             log_entries_max: segment_bytes / LOG_BYTES_PER_ENTRY,
             read_bytes: piece.min(READ_AHEAD_BYTES),
             write_bytes: piece.min(WRITE_BYTES),
-            merge_bytes: part(share::MERGE),
+            merge_bytes: part(share::MERGE).min(share_bytes_max::MERGE),
             pages_in_flight: ((bytes / LOOKUP_SHARE) as usize / PAGE_BYTES)
                 .clamp(PAGES_IN_FLIGHT_MIN, PAGES_IN_FLIGHT_MAX),
             spill_bytes: part(share::SPILL),
@@ -158,12 +166,12 @@ impl MemoryBudget {
             blob_piece_bytes: (part(share::BLOB) / CHUNK_BYTES as u64 * CHUNK_BYTES as u64)
                 .clamp(CHUNK_BYTES as u64, PIECE_BYTES as u64) as usize,
             index_bytes: 0,
-            operation_buffer_bytes: part(share::OPERATION_BUFFERS),
-            index_read_bytes: part(share::INDEX_READS),
+            operation_buffer_bytes: part(share::OPERATION_BUFFERS).min(share_bytes_max::OPERATION_BUFFERS),
+            index_read_bytes: part(share::INDEX_READS).min(share_bytes_max::INDEX_READS),
             iterator_bytes: part(share::ITERATORS),
         };
         let reserved = budget.log_bytes()
-            + part(share::LOG_INDEX)
+            + part(share::LOG_INDEX).min(segment_bytes)
             + budget.buffer_bytes()
             + budget.merge_bytes
             + budget.operation_buffer_bytes
@@ -251,7 +259,7 @@ mod tests {
     fn the_parts_never_exceed_the_limit() {
         for limit in [4 << 20, 5_000_001, 8 << 20, 16 << 20, 64 << 20, 1 << 30, 1 << 40] {
             let budget = MemoryBudget::new(Some(limit), 64 << 20).unwrap();
-            let log_index = limit / SHARES * share::LOG_INDEX;
+            let log_index = (limit / SHARES * share::LOG_INDEX).min(budget.segment_bytes);
             let parts = budget.log_bytes()
                 + log_index
                 + budget.buffer_bytes()

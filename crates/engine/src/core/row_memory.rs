@@ -36,11 +36,11 @@ impl Shared {
             return;
         }
         let keyspaces = self.all_keyspaces();
-        let stored = |version: &Version| -> u64 {
-            version.body.sections().map(|section| section.index_bytes_stored()).sum()
+        let wanted = |version: &Version| -> u64 {
+            version.body.sections().map(|section| section.index_bytes_wanted()).sum()
         };
-        let stored: u64 = keyspaces.iter().map(|keyspace| stored(&keyspace.version.load())).sum();
-        let left = self.memory.index.bound().saturating_sub(stored + self.memory.index.table_bytes());
+        let wanted: u64 = keyspaces.iter().map(|keyspace| wanted(&keyspace.version.load())).sum();
+        let left = self.memory.index.bound().saturating_sub(wanted + self.memory.index.table_bytes());
         let keeps_pages = keyspaces.iter().any(|keyspace| keyspace.hasher.is_semi_sorted());
         let bytes = if keeps_pages { left / 2 } else { left - left / 8 };
         self.rows.resize(bytes.min(bytes_max.unwrap_or(u64::MAX)), Some(&self.memory));

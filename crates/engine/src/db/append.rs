@@ -12,7 +12,7 @@ use alluvium_io::sync::atomic::Ordering;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, check_key, count_put, note_hidden};
 use super::read::View;
-use super::update::{acknowledge_seen, witnessed};
+use super::update::witnessed;
 use super::write::{check_lengths, check_room};
 use crate::blob::{LargeValue, PIECES_MAX, Pieces, Reference, StoredKey, TAIL_BYTES_MAX, is_stand_in};
 use crate::core::{KeptPieces, PendingRecord, RecordWriter, Shared, write_item};
@@ -98,8 +98,8 @@ impl Keyspace {
         };
         drop(turn);
         match position {
-            Some(position) => shared.acknowledge(position)?,
-            None => acknowledge_seen(shared)?,
+            Some(position) => self.acknowledge(position)?,
+            None => self.acknowledgement.give_for_seen(shared)?,
         }
         Ok(len)
     }

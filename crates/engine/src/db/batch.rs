@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyspaceId, SegmentId};
 
+use super::acknowledgement::Acknowledgement;
 use super::close::Handle;
 use super::condition::Precondition;
 use super::keyspace::Keyspace;
@@ -24,6 +25,7 @@ use crate::planted_race::PlantedRace;
 #[derive(Debug)]
 pub struct Batch {
     pub(super) handle: Arc<Handle>,
+    pub(super) acknowledgement: Acknowledgement,
     writes: Vec<Write>,
     /// Keys that must not have been written since they were read.
     pub(super) guards: Vec<Guard>,
@@ -59,8 +61,9 @@ impl Write {
 }
 
 impl Batch {
-    pub(super) fn new(handle: Arc<Handle>) -> Self {
-        Self { handle, writes: Vec::new(), guards: Vec::new(), conditions: Vec::new() }
+    pub(super) fn new(handle: Arc<Handle>, acknowledgement: Acknowledgement) -> Self {
+        let (writes, guards, conditions) = (Vec::new(), Vec::new(), Vec::new());
+        Self { handle, acknowledgement, writes, guards, conditions }
     }
 
     /// Stores `value` under `key`. A later write of the same key in the batch replaces this one.
@@ -124,7 +127,7 @@ impl Batch {
         loop {
             if let Some(position) = self.apply(&guards, &prepared)? {
                 prepared.commit();
-                return shared.acknowledge(position);
+                return self.acknowledgement.give(shared, position);
             }
             // Another thread wrote a key that has a condition. The conditions are checked again with the new value,
             // once that thread has finished.
@@ -144,7 +147,7 @@ impl Batch {
         let prepared = self.prepare()?;
         let Some(position) = self.apply(&self.guards, &prepared)? else { return Ok(false) };
         prepared.commit();
-        shared.acknowledge(position).map(|()| true)
+        self.acknowledgement.give(shared, position).map(|()| true)
     }
 
     /// Checks the writes, and stores their large values.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::batch::{Batch, Guard};
 use super::keyspace::Keyspace;
 use super::read::View;
-use super::update::{acknowledge_seen, witnessed};
+use super::update::witnessed;
 use crate::blob::StoredKey;
 use crate::condition::{Condition, FailedCondition, ItemVersion};
 use crate::core::KeyspaceShared;
@@ -82,7 +82,7 @@ impl Batch {
             let (witness, holds) =
                 witnessed(shared, keyspace, hash, &stored_key, |view| condition.holds(view, key))?;
             if !holds {
-                acknowledge_seen(shared)?;
+                self.acknowledgement.give_for_seen(shared)?;
                 let keyspace = keyspace.name.clone();
                 let (key, condition) = (key.clone(), condition.clone());
                 let failed = FailedCondition { number, keyspace, key, condition };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 
+use super::acknowledgement::Acknowledgement;
 use super::batch::Batch;
 use super::close::Handle;
 use super::flush::flush;
@@ -33,6 +34,7 @@ use crate::young_directory::YoungDirectory;
 #[derive(Debug, Clone)]
 pub struct Db {
     handle: Arc<Handle>,
+    acknowledgement: Acknowledgement,
 }
 
 impl Builder {
@@ -140,7 +142,7 @@ impl Db {
             // Fails on a disk without room; the reserve is taken later.
             let _ = shared.reserve.take();
         }
-        Ok(Self { handle: Arc::new(Handle::new(shared)) })
+        Ok(Self { handle: Arc::new(Handle::new(shared)), acknowledgement: Acknowledgement::Each })
     }
 
     /// Sets what threads do from now on while they read for lookups and scans; see [`Builder::read_wait`]. Polling is
@@ -155,6 +157,10 @@ impl Db {
 
     pub(crate) fn shared(&self) -> &Shared {
         &self.handle.shared
+    }
+
+    pub(super) fn with_acknowledgement(&self, acknowledgement: Acknowledgement) -> Self {
+        Self { handle: self.handle.clone(), acknowledgement }
     }
 
     /// The keyspace of this name. If there is none, creates it with the database's default plan, a new secret hash key
@@ -220,7 +226,7 @@ impl Db {
             }
         };
         shared.open_tables_of(&keyspace)?;
-        Ok(Keyspace { handle: self.handle.clone(), shared: keyspace })
+        Ok(Keyspace { handle: self.handle.clone(), acknowledgement: self.acknowledgement, shared: keyspace })
     }
 
     fn create_keyspace(&self, name: &str, options: &KeyspaceOptions) -> Result<Arc<KeyspaceShared>> {
@@ -262,7 +268,7 @@ impl Db {
 
     /// An empty batch of writes that take effect together.
     pub fn batch(&self) -> Batch {
-        Batch::new(self.handle.clone())
+        Batch::new(self.handle.clone(), self.acknowledgement)
     }
 
     /// Makes all writes so far survive a power cut, under any [`crate::Durability`] of the database.

@@ -37,7 +37,7 @@ impl Keyspace {
 
     /// Removals of all items of the prefix; `None` if they take more than `bytes_max` bytes.
     fn removals(&self, prefix: &[u8], bytes_max: u64) -> Result<Option<Batch>> {
-        let mut batch = Batch::new(self.handle.clone());
+        let mut batch = Batch::new(self.handle.clone(), self.acknowledgement);
         let mut bytes = 0;
         let mut iter = self.scan_prefix(prefix)?;
         while let Some(key) = iter.next_key()? {

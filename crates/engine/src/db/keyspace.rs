@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use alluvium_model::Plan;
 
+use super::acknowledgement::Acknowledgement;
 use super::close::Handle;
 use crate::compact::decision;
 use crate::core::{KeyspaceShared, Shared};
+use crate::error::Result;
 use crate::hash_key::HashKey;
+use crate::log::Position;
 use crate::manifest::PlanSource;
 use crate::order::Order;
 
@@ -18,6 +21,7 @@ use crate::order::Order;
 #[derive(Debug, Clone)]
 pub struct Keyspace {
     pub(super) handle: Arc<Handle>,
+    pub(super) acknowledgement: Acknowledgement,
     pub(crate) shared: Arc<KeyspaceShared>,
 }
 
@@ -65,5 +69,11 @@ impl Keyspace {
 
     pub(super) fn database(&self) -> &Shared {
         &self.handle.shared
+    }
+
+    /// Ends a write whose record ends at `position`.
+    #[inline]
+    pub(super) fn acknowledge(&self, position: Position) -> Result<()> {
+        self.acknowledgement.give(self.database(), position)
     }
 }

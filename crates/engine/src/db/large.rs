@@ -135,7 +135,7 @@ impl Keyspace {
         let position = write_item(shared, &self.shared, hash, &item, None)?.expect("an unconditional write");
         count_put(shared, &item);
         stored.commit();
-        shared.acknowledge(position)
+        self.acknowledge(position)
     }
 
     /// The value of `key` as a stream; `None` if the key is absent. Costs as much as [`Keyspace::get`], but has only

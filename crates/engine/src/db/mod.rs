@@ -1,6 +1,7 @@
 //! The public API: [`Db`], [`Keyspace`], [`Batch`] and what they return.
 
 mod accumulate;
+mod acknowledgement;
 mod append;
 mod backup;
 mod batch;

@@ -8,13 +8,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use alluvium_base::KeyspaceId;
+use alluvium_io::sync::atomic::Ordering;
 
 use super::batch::{Batch, Guard};
-use super::close::Handle;
 use super::database::Db;
 use super::keyspace::Keyspace;
+use super::read::View;
 use super::update::witnessed;
 use crate::blob::StoredKey;
+use crate::condition::ItemVersion;
 use crate::error::Result;
 use crate::metadata::Metadata;
 
@@ -29,9 +31,12 @@ const PATIENT_ATTEMPTS: u32 = 8;
 #[derive(Debug)]
 pub struct Transaction {
     batch: Batch,
-    /// By keyspace and key: the value that was read or written last.
-    known: HashMap<(KeyspaceId, Vec<u8>), Option<Vec<u8>>>,
+    /// By keyspace and key: the item that was read or written last.
+    known: HashMap<(KeyspaceId, Vec<u8>), Option<Found>>,
 }
+
+/// The value of an item and what is stored with it.
+type Found = (Vec<u8>, Metadata);
 
 impl Db {
     /// Calls `body` with a transaction and commits it. If a conflicting write came between, repeats both until the
@@ -42,7 +47,7 @@ impl Db {
     pub fn transaction<R>(&self, mut body: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
         let mut attempt = 0;
         loop {
-            let mut transaction = Transaction::new(self.handle().clone());
+            let mut transaction = Transaction::new(self.batch());
             let result = body(&mut transaction)?;
             if transaction.batch.commit_guarded()? {
                 return Ok(result);
@@ -57,17 +62,35 @@ impl Db {
 }
 
 impl Transaction {
-    fn new(handle: Arc<Handle>) -> Self {
-        Self { batch: Batch::new(handle), known: HashMap::new() }
+    fn new(batch: Batch) -> Self {
+        Self { batch, known: HashMap::new() }
     }
 
     /// The value of `key`. Each key is read once; later reads return the same value.
     pub fn get(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
-        let key = key.as_ref();
+        Ok(self.get_with_metadata(keyspace, key)?.map(|(value, _)| value))
+    }
+
+    /// Like [`Transaction::get`], with flags and expiry.
+    pub fn get_with_metadata(
+        &mut self,
+        keyspace: &Keyspace,
+        key: impl AsRef<[u8]>,
+    ) -> Result<Option<(Vec<u8>, Metadata)>> {
+        Ok(self.known(keyspace, key.as_ref())?.clone())
+    }
+
+    /// The version of the item of `key`, or of its absence: see [`Keyspace::get_with_version`]. An item that does not
+    /// change until the commit has this version then, too.
+    pub fn version(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<ItemVersion> {
+        Ok(ItemVersion::of(self.known(keyspace, key.as_ref())?.as_ref()))
+    }
+
+    fn known(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<&Option<Found>> {
         self.batch.handle.shared.check_open()?;
         let name = (keyspace.shared.id, key.to_vec());
-        if let Some(value) = self.known.get(&name) {
-            return Ok(value.clone());
+        if self.known.contains_key(&name) {
+            return Ok(&self.known[&name]);
         }
         assert!(
             Arc::ptr_eq(&self.batch.handle, &keyspace.handle),
@@ -77,10 +100,11 @@ impl Transaction {
         let owner = &keyspace.shared;
         let stored_key = StoredKey::of(key);
         let hash = owner.hasher.hash(&stored_key);
-        let (witness, value) = witnessed(shared, owner, hash, &stored_key, |view| view.get(key))?;
+        let read = |view: &View<'_>| view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
+        let (witness, item) = witnessed(shared, owner, hash, &stored_key, read)?;
+        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
         self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: stored_key.to_vec(), witness });
-        self.known.insert(name, value.clone());
-        Ok(value)
+        Ok(self.known.entry(name).or_insert(item))
     }
 
     /// Stores `value` under `key` when the transaction commits.
@@ -97,7 +121,7 @@ impl Transaction {
         metadata: Metadata,
     ) {
         let (key, value) = (key.into(), value.into());
-        self.known.insert((keyspace.shared.id, key.clone()), Some(value.clone()));
+        self.known.insert((keyspace.shared.id, key.clone()), Some((value.clone(), metadata)));
         self.batch.insert_with(keyspace, key, value, metadata);
     }
 

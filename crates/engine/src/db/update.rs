@@ -70,7 +70,7 @@ impl Keyspace {
         let turn = stripe.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (before, position) = self.exchange(key, change)?;
         drop(turn);
-        acknowledge_exchange(self.database(), position)?;
+        self.acknowledge_exchange(position)?;
         Ok(before)
     }
 
@@ -82,7 +82,7 @@ impl Keyspace {
         mut change: impl FnMut(Option<(&[u8], Metadata)>) -> Update,
     ) -> Result<Option<(Vec<u8>, Metadata)>> {
         let (before, position) = self.exchange(key, |before| Ok(change(before)))?;
-        acknowledge_exchange(self.database(), position)?;
+        self.acknowledge_exchange(position)?;
         Ok(before)
     }
 
@@ -140,6 +140,13 @@ impl Keyspace {
         }
     }
 
+    fn acknowledge_exchange(&self, position: Option<Position>) -> Result<()> {
+        match position {
+            Some(position) => self.acknowledge(position),
+            None => self.acknowledgement.give_for_seen(self.database()),
+        }
+    }
+
     /// Stores `new` (if `None`: removes the key) if the value is now `expected` (if `None`: if the key is absent).
     /// Returns whether it was.
     pub fn compare_and_swap(
@@ -185,17 +192,4 @@ pub(super) fn witnessed<R>(
             return Ok(found);
         }
     }
-}
-
-fn acknowledge_exchange(shared: &Shared, position: Option<Position>) -> Result<()> {
-    match position {
-        Some(position) => shared.acknowledge(position),
-        None => acknowledge_seen(shared),
-    }
-}
-
-/// Makes what was read as durable as if this call had written it, because its result depends on it.
-pub(super) fn acknowledge_seen(shared: &Shared) -> Result<()> {
-    let segment = shared.log.active_segment();
-    shared.acknowledge(Position { segment: segment.id, offset: segment.published() })
 }

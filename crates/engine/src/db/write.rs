@@ -55,7 +55,7 @@ impl Keyspace {
         shared.throttle.pay(1, &*shared.clock);
         let position = write_item(shared, &self.shared, hash, item, None)?.expect("an unconditional write");
         count_put(shared, item);
-        shared.acknowledge(position)
+        self.acknowledge(position)
     }
 }
 

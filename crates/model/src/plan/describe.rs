@@ -81,7 +81,7 @@ mod tests {
     fn named_plans_read_well() {
         assert_eq!(
             Plan::silt().to_string(),
-            "log > tiering to 64 runs or 9.5 % of the items, hash, cuckoo 15 > one run, sorted, fences"
+            "log > tiering to 128 runs or 9.5 % of the items, hash, cuckoo 15 > one run, sorted, fences"
         );
         assert_eq!(
             Plan::slimdb_tiering().to_string(),

@@ -178,7 +178,7 @@ impl LevelsPlan {
     pub fn silt() -> Self {
         Self::of(vec![
             LevelSpec {
-                growth: Growth::Tiering { runs_max: 64, share: 0.095 },
+                growth: Growth::Tiering { runs_max: 128, share: 0.095 },
                 table: TableLayout::Hash,
                 filter: Filter::Cuckoo { tag_bits: 15 },
                 index: Index::Implicit,

@@ -24,6 +24,8 @@ use crate::policy::{Bounds, Choice, Holding, most_due};
 const PLACES: usize = 128;
 /// How many times longer merges take that make buckets, which are balanced.
 const BUCKET_SLOWNESS: f64 = 1.3;
+/// The share of a memory limit that the engine plans for.
+const YOUNG_SHARE: f64 = 0.875;
 /// Number of times between two freezes that the backlog of merges is checked.
 const STEPS: f64 = 8.0;
 
@@ -273,7 +275,29 @@ impl<'a> Phases<'a> {
             freeze_items: by_index.min(by_bytes),
             units: self.levels[0].places() as f64,
             expected_items: self.model.workload.expected_keys,
+            young_items_max: self.young_items_max(),
         }
+    }
+
+    /// Items of the youngest level for whose filters and indexes the other levels leave memory.
+    fn young_items_max(&self) -> f64 {
+        let limit = self.model.memory_limit_bytes;
+        if limit.is_infinite() {
+            return f64::INFINITY;
+        }
+        let bytes_of = |number: usize, spec: &LevelSpec| {
+            let level = &self.levels[number];
+            let state = self.memory.state(number, level, &self.writes);
+            let records = level.items(&self.writes);
+            let bytes = self.model.filter_bytes(spec, &state, records)
+                + self.model.index_bytes(spec, &state, records);
+            (bytes, records)
+        };
+        let below = self.plan.levels.iter().enumerate().skip(1);
+        let below: f64 = below.map(|(number, spec)| bytes_of(number, spec).0).sum();
+        let (young, records) = bytes_of(0, &self.plan.levels[0]);
+        let item_bytes = if records > 0.0 { young / records } else { 0.0 };
+        if item_bytes > 0.0 { (limit * YOUNG_SHARE - below).max(0.0) / item_bytes } else { f64::INFINITY }
     }
 
     /// Merges a place into the next level, together with what that level has there if obsolete versions are to be

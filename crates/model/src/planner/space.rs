@@ -2,6 +2,10 @@
 
 use crate::plan::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Sharding, TableLayout};
 
+/// Maximum number of runs of a level that is bounded by its share of the items. Under a memory limit the log is small,
+/// and the share takes many of its runs.
+const RUNS_MAX_OF_SHARES: u32 = 128;
+
 /// Sets of values; the planner considers each legal plan made of them.
 ///
 /// Growths: any number of tiering levels with one number of runs, then any number of leveling levels with one ratio. A
@@ -19,7 +23,7 @@ pub struct Space {
     pub leveling_levels_max: usize,
     /// Runs of a tiering level.
     pub runs: Vec<u32>,
-    /// Shares of the first level, combined with the largest number of runs.
+    /// Shares of the first level.
     pub shares: Vec<f64>,
     /// Ratios of leveling levels.
     pub ratios: Vec<f64>,
@@ -64,13 +68,12 @@ impl Space {
     /// The growths of all levels, for each plan of levels. No sequence occurs twice.
     pub(super) fn growths(&self) -> Vec<Vec<Growth>> {
         let mut all = vec![Vec::new()];
-        let runs_largest = self.runs.iter().copied().max().unwrap_or(0);
         for &runs_max in &self.runs {
             let tier = Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
             all.extend((1..=self.tiering_levels_max).map(|levels| vec![tier; levels]));
         }
         if self.tiering_levels_max > 0 {
-            let shared = |&share: &f64| vec![Growth::Tiering { runs_max: runs_largest, share }];
+            let shared = |&share: &f64| vec![Growth::Tiering { runs_max: RUNS_MAX_OF_SHARES, share }];
             all.extend(self.shares.iter().map(shared));
         }
         all.iter().flat_map(|young| self.continued(young)).collect()

@@ -19,6 +19,8 @@ pub struct Holding {
     pub units: f64,
     /// Number of items that the keyspace is expected to hold in the end.
     pub expected_items: f64,
+    /// Number of items in the youngest level for whose filters there is memory; infinite without a limit.
+    pub young_items_max: f64,
 }
 
 /// Bounds of all levels of a plan.
@@ -42,7 +44,7 @@ impl<'p> Bounds<'p> {
         let present = holding.young_items + holding.items_below;
         let share_items = specs[0].growth.items_max(present.max(holding.expected_items));
         let runs_items = mean_runs(f64::from(runs_max), units) * freeze_items;
-        let items_max = share_items.max(freeze_items).min(runs_items);
+        let items_max = share_items.min(holding.young_items_max).max(freeze_items).min(runs_items);
         let full = runs_full(items_max / freeze_items, units).min(f64::from(runs_max));
         let ratio = |spec: &LevelSpec| match spec.growth {
             Growth::Tiering { runs_max, .. } => f64::from(runs_max),

@@ -142,6 +142,7 @@ impl LevelsSimulation {
             freeze_items,
             units,
             expected_items: self.expected_keys as f64,
+            young_items_max: f64::INFINITY,
         };
         let bounds = Bounds::new(&self.specs, &holding);
         let young = bounds.choose(0, &UnitsShape { units: all_units, record_bytes });

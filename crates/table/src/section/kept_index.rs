@@ -99,13 +99,15 @@ impl Section {
         let was_kept = self.index.load().is_some();
         let charge = if was_kept {
             // The page index is in memory already; for a moment it is there twice.
-            Some(self.memory.charge(MemoryBytes { filter: 0, ..bytes }))
+            Some(self.memory.charge(MemoryBytes { filter: 0, ..bytes }, self.index_worth()))
         } else if self.is_joint() {
             self.memory.try_charge(bytes, self.index_worth())
         } else {
             self.memory.try_charge(MemoryBytes { filter: 0, ..bytes }, self.index_worth())
         };
         let Some(mut charge) = charge else {
+            // What was counted as worth less could not be dropped, for example because lookups use it.
+            self.refused_at.store(self.memory.releases(), Ordering::Relaxed);
             self.memory.count_unkept(u64::from(bytes.filter > 0), 1);
             return Arc::new(whole);
         };
@@ -136,7 +138,7 @@ impl Section {
                 return None;
             }
             let bytes = MemoryBytes { filter: 0, ..index.memory_bytes() };
-            Some(Some(Arc::new(index.without_filter(self.memory.charge(bytes)))))
+            Some(Some(Arc::new(index.without_filter(self.memory.charge(bytes, self.index_worth())))))
         })
     }
 
@@ -174,9 +176,17 @@ impl Section {
         (self.wants_filter() && !has_filter, index.is_none())
     }
 
-    /// Bytes of filter and index as stored, about those that they take in memory.
-    pub fn index_bytes_stored(&self) -> u64 {
-        self.entry.filter.len + self.entry.index.len
+    /// Bytes that filter and index take in memory when both are loaded: known if they are, otherwise estimated from
+    /// above by their stored form. Fences are up to twice as large in memory, tags a sixteenth larger.
+    pub fn index_bytes_wanted(&self) -> u64 {
+        let loaded = self.index.load();
+        match loaded.as_ref().filter(|index| index.is_whole()) {
+            Some(index) => {
+                let MemoryBytes { filter, index } = index.memory_bytes();
+                filter + index
+            }
+            None => self.entry.filter.len + self.entry.filter.len / 16 + 2 * self.entry.index.len,
+        }
     }
 
     /// Memory of filter and index; zero until they are loaded.
