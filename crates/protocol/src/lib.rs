@@ -16,6 +16,7 @@
 
 pub mod fuzz;
 pub mod integer;
+pub mod memcached;
 pub mod request;
 
 mod arguments;

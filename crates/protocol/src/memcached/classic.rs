@@ -1,0 +1,216 @@
+//! Lines of the classic protocol.
+//!
+//! The words are checked in memcached's order, because the first one found wrong chooses the error line.
+
+use super::line::{Block, Line};
+use super::words::{WORDS_MAX, Words};
+use super::{
+    Detail, Direction, Error, Get, Key, Keys, Refusal, Request, Shutdown, Statistics, Store, StoreMode,
+    number,
+};
+
+/// Number of slab classes that memcached can have.
+const SLABS: u32 = 64;
+
+/// Understands a line whose first word, `command`, is not one of the meta protocol.
+pub(super) fn parse<'a>(command: &[u8], line: &'a [u8]) -> Result<Line<'a>, Refusal<'a>> {
+    let line_words = Words::of(line);
+    let request = match command {
+        b"get" | b"bget" => get(line, false, false),
+        b"gets" => get(line, true, false),
+        b"gat" => get(line, false, true),
+        b"gats" => get(line, true, true),
+        b"set" => return store(line_words, StoreMode::Set),
+        b"add" => return store(line_words, StoreMode::Add),
+        b"replace" => return store(line_words, StoreMode::Replace),
+        b"append" => return store(line_words, StoreMode::Append),
+        b"prepend" => return store(line_words, StoreMode::Prepend),
+        b"cas" => return compare_and_store(line_words),
+        b"delete" => delete(line_words),
+        b"incr" => arithmetic(line_words, Direction::Increment),
+        b"decr" => arithmetic(line_words, Direction::Decrement),
+        b"touch" => touch(line_words),
+        b"flush_all" => flush_all(line_words),
+        b"stats" => statistics(line_words).map_err(Refusal::new),
+        b"version" => Ok(Request::Version),
+        b"verbosity" => verbosity(line_words),
+        b"quit" => Ok(Request::Quit),
+        b"shutdown" => Ok(Request::Shutdown(shutdown(line_words))),
+        _ => Err(Refusal::new(unknown(command, line_words))),
+    };
+    request.map(Line::Request)
+}
+
+/// memcached closes the connection of a browser only after commands whose first letter starts none of its own.
+fn unknown(command: &[u8], words: Words<'_>) -> Error {
+    let is_familiar =
+        command.len() < 2 || matches!(command[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
+    match words.take(WORDS_MAX).last() {
+        Some(last) if !is_familiar && last.starts_with(b"HTTP/") => Error::Http,
+        _ => Error::Unknown,
+    }
+}
+
+fn get(line: &[u8], with_cas: bool, touches: bool) -> Result<Request<'_>, Refusal<'_>> {
+    let mut words = Words::of(line);
+    words.next();
+    let mut touch = None;
+    let mut keys = words.rest();
+    if touches {
+        let exptime = words.next().ok_or(Refusal::new(Error::Unknown))?;
+        touch = Some(number::signed(exptime).ok_or(Refusal::new(Error::InvalidExpiry))?);
+        keys = words.rest();
+    }
+    let keys = Keys::of(keys).ok_or(Refusal::new(Error::BadFormat))?;
+    if keys.is_empty() && !touches {
+        return Err(Refusal::new(Error::Unknown));
+    }
+    Ok(Request::Get(Get { keys, with_cas, touch }))
+}
+
+/// Whether the last of `words` is `noreply`. memcached looks before it checks the others, so that a `noreply` in the
+/// place of another word hides the error that it is.
+fn noreply(words: &[&[u8]]) -> bool {
+    words.last() == Some(&&b"noreply"[..])
+}
+
+fn store(words: Words<'_>, mode: StoreMode) -> Result<Line<'_>, Refusal<'_>> {
+    match words.first::<6>() {
+        (words, count @ (5 | 6)) => block(&words[..count], mode, None),
+        _ => Err(Refusal::new(Error::Unknown)),
+    }
+}
+
+fn compare_and_store(words: Words<'_>) -> Result<Line<'_>, Refusal<'_>> {
+    match words.first::<7>() {
+        (words, count @ (6 | 7)) => block(&words[..count], StoreMode::Set, Some(words[5])),
+        _ => Err(Refusal::new(Error::Unknown)),
+    }
+}
+
+/// The line of a storage command: command, key, flags, expiry time, length, perhaps CAS, perhaps `noreply`.
+fn block<'a>(words: &[&'a [u8]], mode: StoreMode, compare: Option<&[u8]>) -> Result<Line<'a>, Refusal<'a>> {
+    let noreply = noreply(words);
+    let bad = Refusal::silent_if(Error::BadFormat, noreply);
+    if words[1].len() > Key::BYTES_MAX {
+        return Err(bad);
+    }
+    let client_flags = number::unsigned_32(words[2]).ok_or(bad)?;
+    let exptime = number::signed(words[3]).ok_or(bad)?;
+    let compare = match compare {
+        None => None,
+        Some(text) => Some(number::unsigned(text).ok_or(bad)?),
+    };
+    let bytes = number::length(words[4]).ok_or(bad)?;
+    // Refused by us alone: the value is skipped, or it would be taken for a request.
+    let Some(key) = Key::from_text(words[1]) else {
+        return Ok(Line::Skip { refusal: bad, bytes: bytes as u64 + 2 });
+    };
+    let store = Store { key, client_flags, exptime, mode, compare, value: &[] };
+    Ok(Line::Block(Block { request: Request::Store { store, noreply }, bytes }))
+}
+
+fn delete(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
+    let (words, count) = words.first::<4>();
+    if !(2..=4).contains(&count) {
+        return Err(Refusal::new(Error::Unknown));
+    }
+    let mut noreply = false;
+    if count > 2 {
+        noreply = self::noreply(&words[..count]);
+        // Older clients send how long the key stays locked, always 0.
+        let has_hold = words[2] == b"0";
+        if !(has_hold && noreply || count == 3 && (has_hold || noreply)) {
+            return Err(Refusal::silent_if(Error::DeleteUsage, noreply));
+        }
+    }
+    let key = Key::from_text(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    Ok(Request::Delete { key, noreply })
+}
+
+fn arithmetic(words: Words<'_>, direction: Direction) -> Result<Request<'_>, Refusal<'_>> {
+    let (key, text, noreply) = key_and_number(words)?;
+    let delta = number::unsigned(text).ok_or(Refusal::silent_if(Error::InvalidDelta, noreply))?;
+    Ok(Request::Arithmetic { key, direction, delta, noreply })
+}
+
+fn touch(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
+    let (key, text, noreply) = key_and_number(words)?;
+    let exptime = number::signed(text).ok_or(Refusal::silent_if(Error::InvalidExpiry, noreply))?;
+    Ok(Request::Touch { key, exptime, noreply })
+}
+
+/// The words after the command: a key, a number, perhaps `noreply`.
+fn key_and_number(words: Words<'_>) -> Result<(Key<'_>, &[u8], bool), Refusal<'_>> {
+    let (words, count) = words.first::<4>();
+    if !(3..=4).contains(&count) {
+        return Err(Refusal::new(Error::Unknown));
+    }
+    let noreply = noreply(&words[..count]);
+    let key = Key::from_text(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    Ok((key, words[2], noreply))
+}
+
+fn flush_all(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
+    let (words, count) = words.first::<3>();
+    if !(1..=3).contains(&count) {
+        return Err(Refusal::new(Error::Unknown));
+    }
+    let noreply = noreply(&words[..count]);
+    let delay = if count > 1 + usize::from(noreply) {
+        number::signed(words[1]).ok_or(Refusal::silent_if(Error::InvalidExpiry, noreply))?
+    } else {
+        0
+    };
+    Ok(Request::FlushAll { delay, noreply })
+}
+
+fn verbosity(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
+    let (words, count) = words.first::<3>();
+    if !(2..=3).contains(&count) {
+        return Err(Refusal::new(Error::Unknown));
+    }
+    let noreply = noreply(&words[..count]);
+    let level = number::unsigned_32(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    Ok(Request::Verbosity { level, noreply })
+}
+
+fn shutdown(words: Words<'_>) -> Option<Shutdown> {
+    match words.first::<2>() {
+        (_, 1) => Some(Shutdown::Now),
+        ([_, b"graceful"], 2) => Some(Shutdown::Graceful),
+        _ => None,
+    }
+}
+
+fn statistics(words: Words<'_>) -> Result<Request<'_>, Error> {
+    let (words, count) = words.first::<4>();
+    let statistics = match words[1] {
+        b"" => Statistics::General,
+        b"items" => Statistics::Items,
+        b"slabs" => Statistics::Slabs,
+        b"sizes" => Statistics::Sizes,
+        b"sizes_enable" => Statistics::SizesEnable,
+        b"sizes_disable" => Statistics::SizesDisable,
+        b"settings" => Statistics::Settings,
+        b"conns" => Statistics::Connections,
+        b"reset" => Statistics::Reset,
+        b"detail" => Statistics::Detail(match words[2] {
+            b"on" => Detail::On,
+            b"off" => Detail::Off,
+            b"dump" => Detail::Dump,
+            _ => return Err(Error::DetailUsage),
+        }),
+        b"cachedump" if count < 4 => return Err(Error::BadCommandLine),
+        b"cachedump" => {
+            let slab = number::unsigned_32(words[2]).ok_or(Error::BadFormat)?;
+            let items_max = number::unsigned_32(words[3]).ok_or(Error::BadFormat)?;
+            if slab >= SLABS {
+                return Err(Error::IllegalSlab);
+            }
+            Statistics::CacheDump { slab, items_max }
+        }
+        _ => return Err(Error::Unknown),
+    };
+    Ok(Request::Statistics(statistics))
+}

@@ -1,0 +1,63 @@
+//! What a meta request wants to have returned.
+
+use std::fmt;
+
+use super::Key;
+use super::words::Words;
+
+/// The flags of a meta request in its order, for the reply. Borrows the line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Echo<'a> {
+    key: Key<'a>,
+    flags: &'a [u8],
+    is_quiet: bool,
+}
+
+impl<'a> Echo<'a> {
+    pub(super) fn new(key: Key<'a>, flags: &'a [u8], is_quiet: bool) -> Self {
+        Self { key, flags, is_quiet }
+    }
+
+    /// The flags with their tokens, in the order of the request.
+    #[inline]
+    pub fn flags(&self) -> impl Iterator<Item = (u8, &'a [u8])> + use<'a> {
+        Words::of(self.flags).map(|word| (word[0], &word[1..]))
+    }
+
+    /// Whether flag `q` hides the outcome that the client expects.
+    #[inline]
+    pub fn is_quiet(&self) -> bool {
+        self.is_quiet
+    }
+
+    /// The flags as they stand in the request.
+    #[inline]
+    pub(super) fn text(&self) -> &'a [u8] {
+        self.flags
+    }
+
+    /// Appends flag `O` or `k`, which all replies return.
+    #[inline]
+    pub(super) fn write_common(&self, flag: u8, token: &[u8], out: &mut Vec<u8>) {
+        match flag {
+            b'O' => {
+                out.extend_from_slice(b" O");
+                out.extend_from_slice(token);
+            }
+            b'k' => {
+                out.extend_from_slice(b" k");
+                self.key.write(out);
+                if self.key.is_base64() {
+                    out.extend_from_slice(b" b");
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Debug for Echo<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "\"{}\"", self.flags.escape_ascii())
+    }
+}
