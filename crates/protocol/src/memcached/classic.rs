@@ -14,29 +14,29 @@ const SLABS: u32 = 64;
 
 /// Understands a line whose first word, `command`, is not one of the meta protocol.
 pub(super) fn parse<'a>(command: &[u8], line: &'a [u8]) -> Result<Line<'a>, Refusal<'a>> {
-    let line_words = Words::of(line);
+    let words = Words::of(line);
     let request = match command {
-        b"get" | b"bget" => get(line, false, false),
-        b"gets" => get(line, true, false),
-        b"gat" => get(line, false, true),
-        b"gats" => get(line, true, true),
-        b"set" => return store(line_words, StoreMode::Set),
-        b"add" => return store(line_words, StoreMode::Add),
-        b"replace" => return store(line_words, StoreMode::Replace),
-        b"append" => return store(line_words, StoreMode::Append),
-        b"prepend" => return store(line_words, StoreMode::Prepend),
-        b"cas" => return compare_and_store(line_words),
-        b"delete" => delete(line_words),
-        b"incr" => arithmetic(line_words, Direction::Increment),
-        b"decr" => arithmetic(line_words, Direction::Decrement),
-        b"touch" => touch(line_words),
-        b"flush_all" => flush_all(line_words),
-        b"stats" => statistics(line_words).map_err(Refusal::new),
+        b"get" | b"bget" => get(words, false, false),
+        b"gets" => get(words, true, false),
+        b"gat" => get(words, false, true),
+        b"gats" => get(words, true, true),
+        b"set" => return store(words, StoreMode::Set),
+        b"add" => return store(words, StoreMode::Add),
+        b"replace" => return store(words, StoreMode::Replace),
+        b"append" => return store(words, StoreMode::Append),
+        b"prepend" => return store(words, StoreMode::Prepend),
+        b"cas" => return compare_and_store(words),
+        b"delete" => delete(words),
+        b"incr" => arithmetic(words, Direction::Increment),
+        b"decr" => arithmetic(words, Direction::Decrement),
+        b"touch" => touch(words),
+        b"flush_all" => flush_all(words),
+        b"stats" => statistics(words).map_err(Refusal::new),
         b"version" => Ok(Request::Version),
-        b"verbosity" => verbosity(line_words),
+        b"verbosity" => verbosity(words),
         b"quit" => Ok(Request::Quit),
-        b"shutdown" => Ok(Request::Shutdown(shutdown(line_words))),
-        _ => Err(Refusal::new(unknown(command, line_words))),
+        b"shutdown" => Ok(Request::Shutdown(shutdown(words))),
+        _ => Err(Refusal::new(unknown(command, words))),
     };
     request.map(Line::Request)
 }
@@ -51,17 +51,14 @@ fn unknown(command: &[u8], words: Words<'_>) -> Error {
     }
 }
 
-fn get(line: &[u8], with_cas: bool, touches: bool) -> Result<Request<'_>, Refusal<'_>> {
-    let mut words = Words::of(line);
+fn get(mut words: Words<'_>, with_cas: bool, touches: bool) -> Result<Request<'_>, Refusal<'_>> {
     words.next();
     let mut touch = None;
-    let mut keys = words.rest();
     if touches {
         let exptime = words.next().ok_or(Refusal::new(Error::Unknown))?;
         touch = Some(number::signed(exptime).ok_or(Refusal::new(Error::InvalidExpiry))?);
-        keys = words.rest();
     }
-    let keys = Keys::of(keys).ok_or(Refusal::new(Error::BadFormat))?;
+    let keys = Keys::of(words).ok_or(Refusal::new(Error::BadFormat))?;
     if keys.is_empty() && !touches {
         return Err(Refusal::new(Error::Unknown));
     }
@@ -171,8 +168,8 @@ fn verbosity(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
         return Err(Refusal::new(Error::Unknown));
     }
     let noreply = noreply(&words[..count]);
-    let level = number::unsigned_32(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
-    Ok(Request::Verbosity { level, noreply })
+    let level = number::unsigned(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    Ok(Request::Verbosity { level: level.try_into().unwrap_or(u32::MAX), noreply })
 }
 
 fn shutdown(words: Words<'_>) -> Option<Shutdown> {

@@ -6,34 +6,29 @@ use super::Key;
 use super::words::Words;
 
 /// The flags of a meta request in its order, for the reply. Borrows the line.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Echo<'a> {
     key: Key<'a>,
-    flags: &'a [u8],
+    words: Words<'a>,
     is_quiet: bool,
 }
 
 impl<'a> Echo<'a> {
-    pub(super) fn new(key: Key<'a>, flags: &'a [u8], is_quiet: bool) -> Self {
-        Self { key, flags, is_quiet }
+    /// `words` are the flags.
+    pub(super) fn new(key: Key<'a>, words: Words<'a>, is_quiet: bool) -> Self {
+        Self { key, words, is_quiet }
     }
 
     /// The flags with their tokens, in the order of the request.
     #[inline]
     pub fn flags(&self) -> impl Iterator<Item = (u8, &'a [u8])> + use<'a> {
-        Words::of(self.flags).map(|word| (word[0], &word[1..]))
+        self.words.map(|word| (word[0], &word[1..]))
     }
 
     /// Whether flag `q` hides the outcome that the client expects.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.is_quiet
-    }
-
-    /// The flags as they stand in the request.
-    #[inline]
-    pub(super) fn text(&self) -> &'a [u8] {
-        self.flags
     }
 
     /// Appends flag `O` or `k`, which all replies return.
@@ -56,8 +51,18 @@ impl<'a> Echo<'a> {
     }
 }
 
+impl PartialEq for Echo<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        (self.key, self.is_quiet) == (other.key, other.is_quiet) && self.words.eq(other.words)
+    }
+}
+
+impl Eq for Echo<'_> {}
+
 impl fmt::Debug for Echo<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "\"{}\"", self.flags.escape_ascii())
+        let flags =
+            self.flags().map(|(flag, token)| format!("{}{}", flag.escape_ascii(), token.escape_ascii()));
+        out.debug_list().entries(flags).finish()
     }
 }

@@ -59,7 +59,7 @@ impl Request<'_> {
                 argument(request.store.key.text(), out);
                 out.push(b' ');
                 integer::write_unsigned(request.store.value.len() as u64, out);
-                argument(request.echo.text(), out);
+                flags(&request.echo, out);
                 return value(request.store.value, out);
             }
             Self::MetaDebug { key } => {
@@ -136,7 +136,14 @@ fn statistics(statistics: Statistics, out: &mut Vec<u8>) {
 fn meta(command: &[u8], key: Key<'_>, echo: &Echo<'_>, out: &mut Vec<u8>) {
     word(command, out);
     argument(key.text(), out);
-    argument(echo.text(), out);
+    flags(echo, out);
+}
+
+fn flags(echo: &Echo<'_>, out: &mut Vec<u8>) {
+    for (flag, token) in echo.flags() {
+        argument(&[flag], out);
+        word(token, out);
+    }
 }
 
 fn value(value: &[u8], out: &mut Vec<u8>) {

@@ -25,6 +25,8 @@ pub(super) struct Flags {
     pub(super) exptime: Option<i64>,
     /// `N`.
     pub(super) vivify: Option<i64>,
+    /// The last of `N` and `T`, if there is an `N`: memcached applies them in order to an item that it makes.
+    pub(super) new_exptime: Option<i64>,
     /// `R`.
     pub(super) recache: Option<i64>,
     /// `F`.
@@ -56,6 +58,7 @@ impl Flags {
             remove_value: false,
             exptime: None,
             vivify: None,
+            new_exptime: None,
             recache: None,
             client_flags: 0,
             compare: None,
@@ -79,8 +82,16 @@ impl Flags {
                     flags.is_base64 = true;
                     (!is_key_base64.take().is_some_and(|decodes| decodes())).then_some(Error::KeyEncoding)
                 }
-                b'N' => signed(token, &mut flags.vivify),
-                b'T' => signed(token, &mut flags.exptime),
+                b'N' => {
+                    let wrong = signed(token, &mut flags.vivify);
+                    flags.new_exptime = flags.vivify;
+                    wrong
+                }
+                b'T' => {
+                    let wrong = signed(token, &mut flags.exptime);
+                    flags.new_exptime = flags.vivify.and(flags.exptime);
+                    wrong
+                }
                 b'R' => signed(token, &mut flags.recache),
                 b'C' => unsigned(token, &mut flags.compare),
                 b'E' => unsigned(token, &mut flags.new_cas),

@@ -6,21 +6,21 @@ use super::Key;
 use super::words::Words;
 
 /// The keys of a `get`, in order; a key may occur twice. Borrows the line; copying it copies a slice.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Keys<'a> {
-    line: &'a [u8],
+    words: Words<'a>,
     count: usize,
 }
 
 impl<'a> Keys<'a> {
-    /// The keys that the words of `line` are; `None` if one of them is no key.
-    pub(super) fn of(line: &'a [u8]) -> Option<Self> {
+    /// The keys that `words` are; `None` if one of them is no key.
+    pub(super) fn of(words: Words<'a>) -> Option<Self> {
         let mut count = 0;
-        for word in Words::of(line) {
+        for word in words {
             Key::from_text(word)?;
             count += 1;
         }
-        Some(Self { line, count })
+        Some(Self { words, count })
     }
 
     /// Number of keys. 0 is possible: `gat 0` asks for nothing and gets `END`.
@@ -38,9 +38,17 @@ impl<'a> Keys<'a> {
     /// The keys in order.
     #[inline]
     pub fn iter(&self) -> impl Iterator<Item = Key<'a>> + use<'a> {
-        Words::of(self.line).filter_map(Key::from_text)
+        self.words.filter_map(Key::from_text)
     }
 }
+
+impl PartialEq for Keys<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Keys<'_> {}
 
 impl fmt::Debug for Keys<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

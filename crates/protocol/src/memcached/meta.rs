@@ -20,12 +20,13 @@ pub struct MetaGet<'a> {
     pub with_value: bool,
     /// Whether the item's use is not recorded (`u`).
     pub no_bump: bool,
-    /// The item's new expiry time (`T`).
+    /// The new expiry time of an item that exists (`T`).
     pub touch: Option<i64>,
-    /// The expiry time of an empty item that is made where there is none (`N`); the client wins the right to fill it.
+    /// The expiry time of an empty item that is made where there is none (`N`, or `T` if that comes later); the client
+    /// wins the right to fill it.
     pub vivify: Option<i64>,
     /// The client wins the right to replace an item that expires before this time (`R`), if it expires at all and no
-    /// other client has won.
+    /// other client has won; see [`MetaGet::wins`].
     pub recache: Option<i64>,
     /// The CAS identifier of an item made by `vivify` (`E`).
     pub new_cas: Option<u64>,
@@ -82,11 +83,11 @@ pub struct MetaArithmetic<'a> {
     pub direction: Direction,
     /// How far.
     pub delta: u64,
-    /// The expiry time of an item that is made where there is none (`N`).
+    /// The expiry time of an item that is made where there is none (`N`, or `T` if that comes later).
     pub vivify: Option<i64>,
     /// The number of an item made by `vivify`, to which nothing is added (`J`).
     pub initial: u64,
-    /// The item's new expiry time (`T`).
+    /// The new expiry time of an item that exists (`T`).
     pub touch: Option<i64>,
     /// The CAS identifier that the item must have (`C`); never 0, which memcached takes for none.
     pub compare: Option<u64>,
@@ -154,10 +155,10 @@ fn get(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         with_value: flags.with_value,
         no_bump: flags.no_bump,
         touch: flags.exptime,
-        vivify: flags.vivify,
+        vivify: flags.new_exptime,
         recache: flags.recache,
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words.rest(), flags.is_quiet),
+        echo: Echo::new(key, words, flags.is_quiet),
     }))
 }
 
@@ -209,7 +210,7 @@ fn store_request<'a>(text: &'a [u8], words: Words<'a>) -> Result<MetaStore<'a>, 
         stale_if_newer: flags.invalidate && mode == StoreMode::Set && compare.is_some(),
         vivify: flags.vivify.filter(|_| is_addition),
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words.rest(), flags.is_quiet),
+        echo: Echo::new(key, words, flags.is_quiet),
     })
 }
 
@@ -225,7 +226,7 @@ fn delete(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         remove_value: flags.remove_value,
         client_flags: flags.client_flags,
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words.rest(), flags.is_quiet),
+        echo: Echo::new(key, words, flags.is_quiet),
     }))
 }
 
@@ -242,13 +243,13 @@ fn arithmetic(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         key,
         direction,
         delta: flags.delta,
-        vivify: flags.vivify,
+        vivify: flags.new_exptime,
         initial: flags.initial,
         touch: flags.exptime,
         compare: flags.compare.filter(|cas| *cas != 0),
         new_cas: flags.new_cas,
         with_value: flags.with_value,
-        echo: Echo::new(key, words.rest(), flags.is_quiet),
+        echo: Echo::new(key, words, flags.is_quiet),
     }))
 }
 

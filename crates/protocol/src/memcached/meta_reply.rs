@@ -86,12 +86,16 @@ pub struct DebugFacts {
 
 impl MetaGet<'_> {
     /// Whether the client wins the right to fill or replace the item: it made the item, or no client has won it before
-    /// and it is stale, or expires within the `R` of the request. `ttl_s` and `recache_ttl_s` are the seconds until the
-    /// item and the `R` expire, `None` for never.
+    /// and it is stale, or expires within the `R` of the request. `recache_ttl_s` is the number of seconds until that
+    /// `R`, `None` for never. A `T` counts if it stands in front of `R`.
     pub fn wins(&self, item: &ItemFacts, recache_ttl_s: Option<u64>) -> bool {
-        let is_due = self.recache.is_some()
-            && matches!((item.new_ttl_s, recache_ttl_s), (Some(ttl_s), Some(recache_s)) if ttl_s < recache_s);
-        item.is_new || !item.has_winner && (item.is_stale || is_due)
+        let is_due = || {
+            let is_touched = self.echo.flags().find(|(flag, _)| matches!(flag, b'T' | b'R'));
+            let ttl_s =
+                if is_touched.is_some_and(|(flag, _)| flag == b'T') { item.new_ttl_s } else { item.ttl_s };
+            matches!((ttl_s, recache_ttl_s), (Some(ttl_s), Some(recache_s)) if ttl_s < recache_s)
+        };
+        item.is_new || !item.has_winner && (item.is_stale || self.recache.is_some() && is_due())
     }
 }
 

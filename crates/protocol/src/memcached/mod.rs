@@ -57,6 +57,8 @@ mod counter;
 mod echo;
 mod encoder;
 mod error;
+#[cfg(test)]
+mod error_test;
 mod expiry;
 mod flags;
 mod key;
@@ -67,8 +69,12 @@ mod meta;
 mod meta_reply;
 mod number;
 mod parser;
+#[cfg(test)]
+mod parser_test;
 mod refusal;
 mod reply;
+#[cfg(test)]
+mod reply_test;
 mod request;
 mod statistics;
 mod words;

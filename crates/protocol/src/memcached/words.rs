@@ -4,7 +4,7 @@
 pub(super) const WORDS_MAX: usize = 23;
 
 /// The words of a line, which one or more spaces part; no other byte does.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(super) struct Words<'a> {
     rest: &'a [u8],
 }
@@ -14,12 +14,6 @@ impl<'a> Words<'a> {
     #[inline]
     pub(super) fn of(line: &'a [u8]) -> Self {
         Self { rest: line }
-    }
-
-    /// What has not been split yet.
-    #[inline]
-    pub(super) fn rest(&self) -> &'a [u8] {
-        self.rest
     }
 
     /// The first words, as far as there are, and their number; `N + 1` if there are more than `N`.
