@@ -12,14 +12,15 @@ use super::{
 /// Number of slab classes that memcached can have.
 const SLABS: u32 = 64;
 
-/// Understands a line whose first word, `command`, is not one of the meta protocol.
-pub(super) fn parse<'a>(command: &[u8], line: &'a [u8]) -> Result<Line<'a>, Refusal<'a>> {
-    let words = Words::of(line);
+/// Understands a line whose first word, `command`, is not one of the meta protocol, and whose other words are `words`.
+pub(super) fn parse<'a>(command: &[u8], words: Words<'a>) -> Result<Line<'a>, Refusal<'a>> {
+    // The most frequent requests are returned at once: a copy of a `Request` costs as much as understanding its words.
+    let got = |get| Line::Request(Request::Get(get));
     let request = match command {
-        b"get" | b"bget" => get(words, false, false),
-        b"gets" => get(words, true, false),
-        b"gat" => get(words, false, true),
-        b"gats" => get(words, true, true),
+        b"get" | b"bget" => return get(words, false, false).map(got),
+        b"gets" => return get(words, true, false).map(got),
+        b"gat" => return get(words, false, true).map(got),
+        b"gats" => return get(words, true, true).map(got),
         b"set" => return store(words, StoreMode::Set),
         b"add" => return store(words, StoreMode::Add),
         b"replace" => return store(words, StoreMode::Replace),
@@ -45,14 +46,11 @@ pub(super) fn parse<'a>(command: &[u8], line: &'a [u8]) -> Result<Line<'a>, Refu
 fn unknown(command: &[u8], words: Words<'_>) -> Error {
     let is_familiar =
         command.len() < 2 || matches!(command[0], b'g' | b's' | b'a' | b'c' | b'i' | b'd' | b't');
-    match words.take(WORDS_MAX).last() {
-        Some(last) if !is_familiar && last.starts_with(b"HTTP/") => Error::Http,
-        _ => Error::Unknown,
-    }
+    let last = words.take(WORDS_MAX - 1).last().unwrap_or(command);
+    if !is_familiar && last.starts_with(b"HTTP/") { Error::Http } else { Error::Unknown }
 }
 
-fn get(mut words: Words<'_>, with_cas: bool, touches: bool) -> Result<Request<'_>, Refusal<'_>> {
-    words.next();
+fn get(mut words: Words<'_>, with_cas: bool, touches: bool) -> Result<Get<'_>, Refusal<'_>> {
     let mut touch = None;
     if touches {
         let exptime = words.next().ok_or(Refusal::new(Error::Unknown))?;
@@ -62,7 +60,7 @@ fn get(mut words: Words<'_>, with_cas: bool, touches: bool) -> Result<Request<'_
     if keys.is_empty() && !touches {
         return Err(Refusal::new(Error::Unknown));
     }
-    Ok(Request::Get(Get { keys, with_cas, touch }))
+    Ok(Get { keys, with_cas, touch })
 }
 
 /// Whether the last of `words` is `noreply`. memcached looks before it checks the others, so that a `noreply` in the
@@ -72,35 +70,35 @@ fn noreply(words: &[&[u8]]) -> bool {
 }
 
 fn store(words: Words<'_>, mode: StoreMode) -> Result<Line<'_>, Refusal<'_>> {
-    match words.first::<6>() {
-        (words, count @ (5 | 6)) => block(&words[..count], mode, None),
+    match words.first::<5>() {
+        (words, count @ (4 | 5)) => block(&words[..count], mode, None),
         _ => Err(Refusal::new(Error::Unknown)),
     }
 }
 
 fn compare_and_store(words: Words<'_>) -> Result<Line<'_>, Refusal<'_>> {
-    match words.first::<7>() {
-        (words, count @ (6 | 7)) => block(&words[..count], StoreMode::Set, Some(words[5])),
+    match words.first::<6>() {
+        (words, count @ (5 | 6)) => block(&words[..count], StoreMode::Set, Some(words[4])),
         _ => Err(Refusal::new(Error::Unknown)),
     }
 }
 
-/// The line of a storage command: command, key, flags, expiry time, length, perhaps CAS, perhaps `noreply`.
+/// The words of a storage command: key, flags, expiry time, length, perhaps CAS, perhaps `noreply`.
 fn block<'a>(words: &[&'a [u8]], mode: StoreMode, compare: Option<&[u8]>) -> Result<Line<'a>, Refusal<'a>> {
     let noreply = noreply(words);
     let bad = Refusal::silent_if(Error::BadFormat, noreply);
-    if words[1].len() > Key::BYTES_MAX {
+    if words[0].len() > Key::BYTES_MAX {
         return Err(bad);
     }
-    let client_flags = number::unsigned_32(words[2]).ok_or(bad)?;
-    let exptime = number::signed(words[3]).ok_or(bad)?;
+    let client_flags = number::unsigned_32(words[1]).ok_or(bad)?;
+    let exptime = number::signed(words[2]).ok_or(bad)?;
     let compare = match compare {
         None => None,
         Some(text) => Some(number::unsigned(text).ok_or(bad)?),
     };
-    let bytes = number::length(words[4]).ok_or(bad)?;
+    let bytes = number::length(words[3]).ok_or(bad)?;
     // Refused by us alone: the value is skipped, or it would be taken for a request.
-    let Some(key) = Key::from_text(words[1]) else {
+    let Some(key) = Key::from_text(words[0]) else {
         return Ok(Line::Skip { refusal: bad, bytes: bytes as u64 + 2 });
     };
     let store = Store { key, client_flags, exptime, mode, compare, value: &[] };
@@ -108,20 +106,20 @@ fn block<'a>(words: &[&'a [u8]], mode: StoreMode, compare: Option<&[u8]>) -> Res
 }
 
 fn delete(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
-    let (words, count) = words.first::<4>();
-    if !(2..=4).contains(&count) {
+    let (words, count) = words.first::<3>();
+    if !(1..=3).contains(&count) {
         return Err(Refusal::new(Error::Unknown));
     }
     let mut noreply = false;
-    if count > 2 {
+    if count > 1 {
         noreply = self::noreply(&words[..count]);
         // Older clients send how long the key stays locked, always 0.
-        let has_hold = words[2] == b"0";
-        if !(has_hold && noreply || count == 3 && (has_hold || noreply)) {
+        let has_hold = words[1] == b"0";
+        if !(has_hold && noreply || count == 2 && (has_hold || noreply)) {
             return Err(Refusal::silent_if(Error::DeleteUsage, noreply));
         }
     }
-    let key = Key::from_text(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    let key = Key::from_text(words[0]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
     Ok(Request::Delete { key, noreply })
 }
 
@@ -137,25 +135,25 @@ fn touch(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
     Ok(Request::Touch { key, exptime, noreply })
 }
 
-/// The words after the command: a key, a number, perhaps `noreply`.
+/// A key, a number, perhaps `noreply`.
 fn key_and_number(words: Words<'_>) -> Result<(Key<'_>, &[u8], bool), Refusal<'_>> {
-    let (words, count) = words.first::<4>();
-    if !(3..=4).contains(&count) {
+    let (words, count) = words.first::<3>();
+    if !(2..=3).contains(&count) {
         return Err(Refusal::new(Error::Unknown));
     }
     let noreply = noreply(&words[..count]);
-    let key = Key::from_text(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
-    Ok((key, words[2], noreply))
+    let key = Key::from_text(words[0]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    Ok((key, words[1], noreply))
 }
 
 fn flush_all(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
-    let (words, count) = words.first::<3>();
-    if !(1..=3).contains(&count) {
+    let (words, count) = words.first::<2>();
+    if count > 2 {
         return Err(Refusal::new(Error::Unknown));
     }
     let noreply = noreply(&words[..count]);
-    let delay = if count > 1 + usize::from(noreply) {
-        number::signed(words[1]).ok_or(Refusal::silent_if(Error::InvalidExpiry, noreply))?
+    let delay = if count > usize::from(noreply) {
+        number::signed(words[0]).ok_or(Refusal::silent_if(Error::InvalidExpiry, noreply))?
     } else {
         0
     };
@@ -163,26 +161,26 @@ fn flush_all(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
 }
 
 fn verbosity(words: Words<'_>) -> Result<Request<'_>, Refusal<'_>> {
-    let (words, count) = words.first::<3>();
-    if !(2..=3).contains(&count) {
+    let (words, count) = words.first::<2>();
+    if !(1..=2).contains(&count) {
         return Err(Refusal::new(Error::Unknown));
     }
     let noreply = noreply(&words[..count]);
-    let level = number::unsigned(words[1]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
+    let level = number::unsigned(words[0]).ok_or(Refusal::silent_if(Error::BadFormat, noreply))?;
     Ok(Request::Verbosity { level: level.try_into().unwrap_or(u32::MAX), noreply })
 }
 
 fn shutdown(words: Words<'_>) -> Option<Shutdown> {
-    match words.first::<2>() {
-        (_, 1) => Some(Shutdown::Now),
-        ([_, b"graceful"], 2) => Some(Shutdown::Graceful),
+    match words.first::<1>() {
+        (_, 0) => Some(Shutdown::Now),
+        ([b"graceful"], 1) => Some(Shutdown::Graceful),
         _ => None,
     }
 }
 
 fn statistics(words: Words<'_>) -> Result<Request<'_>, Error> {
-    let (words, count) = words.first::<4>();
-    let statistics = match words[1] {
+    let (words, count) = words.first::<3>();
+    let statistics = match words[0] {
         b"" => Statistics::General,
         b"items" => Statistics::Items,
         b"slabs" => Statistics::Slabs,
@@ -192,16 +190,16 @@ fn statistics(words: Words<'_>) -> Result<Request<'_>, Error> {
         b"settings" => Statistics::Settings,
         b"conns" => Statistics::Connections,
         b"reset" => Statistics::Reset,
-        b"detail" => Statistics::Detail(match words[2] {
+        b"detail" => Statistics::Detail(match words[1] {
             b"on" => Detail::On,
             b"off" => Detail::Off,
             b"dump" => Detail::Dump,
             _ => return Err(Error::DetailUsage),
         }),
-        b"cachedump" if count < 4 => return Err(Error::BadCommandLine),
+        b"cachedump" if count < 3 => return Err(Error::BadCommandLine),
         b"cachedump" => {
-            let slab = number::unsigned_32(words[2]).ok_or(Error::BadFormat)?;
-            let items_max = number::unsigned_32(words[3]).ok_or(Error::BadFormat)?;
+            let slab = number::unsigned_32(words[1]).ok_or(Error::BadFormat)?;
+            let items_max = number::unsigned_32(words[2]).ok_or(Error::BadFormat)?;
             if slab >= SLABS {
                 return Err(Error::IllegalSlab);
             }

@@ -2,21 +2,19 @@
 
 use std::fmt;
 
-use super::Key;
 use super::words::Words;
 
 /// The flags of a meta request in its order, for the reply. Borrows the line.
 #[derive(Clone, Copy)]
 pub struct Echo<'a> {
-    key: Key<'a>,
     words: Words<'a>,
     is_quiet: bool,
 }
 
 impl<'a> Echo<'a> {
     /// `words` are the flags.
-    pub(super) fn new(key: Key<'a>, words: Words<'a>, is_quiet: bool) -> Self {
-        Self { key, words, is_quiet }
+    pub(super) fn new(words: Words<'a>, is_quiet: bool) -> Self {
+        Self { words, is_quiet }
     }
 
     /// The flags with their tokens, in the order of the request.
@@ -30,30 +28,11 @@ impl<'a> Echo<'a> {
     pub fn is_quiet(&self) -> bool {
         self.is_quiet
     }
-
-    /// Appends flag `O` or `k`, which all replies return.
-    #[inline]
-    pub(super) fn write_common(&self, flag: u8, token: &[u8], out: &mut Vec<u8>) {
-        match flag {
-            b'O' => {
-                out.extend_from_slice(b" O");
-                out.extend_from_slice(token);
-            }
-            b'k' => {
-                out.extend_from_slice(b" k");
-                self.key.write(out);
-                if self.key.is_base64() {
-                    out.extend_from_slice(b" b");
-                }
-            }
-            _ => {}
-        }
-    }
 }
 
 impl PartialEq for Echo<'_> {
     fn eq(&self, other: &Self) -> bool {
-        (self.key, self.is_quiet) == (other.key, other.is_quiet) && self.words.eq(other.words)
+        self.is_quiet == other.is_quiet && self.words.eq(other.words)
     }
 }
 

@@ -32,10 +32,11 @@ impl<'a> Line<'a> {
     /// Understands `line`, a line without its end.
     #[inline]
     pub(super) fn parse(line: &'a [u8]) -> Result<Self, Refusal<'a>> {
-        let Some(command) = Words::of(line).next() else { return Err(Refusal::new(Error::Unknown)) };
+        let mut words = Words::of(line);
+        let Some(command) = words.next() else { return Err(Refusal::new(Error::Unknown)) };
         match command {
-            [b'm', letter] => meta::parse(*letter, line),
-            _ => classic::parse(command, line),
+            [b'm', letter] => meta::parse(*letter, words),
+            _ => classic::parse(command, words),
         }
     }
 }

@@ -99,12 +99,10 @@ pub struct MetaArithmetic<'a> {
     pub echo: Echo<'a>,
 }
 
-/// Understands a line whose first word is `m` and `letter`.
-pub(super) fn parse(letter: u8, line: &[u8]) -> Result<Line<'_>, Refusal<'_>> {
-    let mut words = Words::of(line);
-    words.next();
+/// Understands a line whose first word is `m` and `letter`, and whose other words are `words`.
+pub(super) fn parse(letter: u8, words: Words<'_>) -> Result<Line<'_>, Refusal<'_>> {
     let request = match letter {
-        b'g' => get(words),
+        b'g' => return get(words).map(|get| Line::Request(Request::MetaGet(get))).map_err(Refusal::new),
         b's' => return store(words),
         b'd' => delete(words),
         b'a' => arithmetic(words),
@@ -146,11 +144,11 @@ fn parse_flags<'a>(key: &mut Key<'a>, words: Words<'a>) -> Result<Flags, Error> 
     })
 }
 
-fn get(mut words: Words<'_>) -> Result<Request<'_>, Error> {
+fn get(mut words: Words<'_>) -> Result<MetaGet<'_>, Error> {
     let mut key = key(&mut words)?;
     let flags = flags(&mut key, words, 2, Error::GetFlagsTooLong)?;
     flags.check_opaque()?;
-    Ok(Request::MetaGet(MetaGet {
+    Ok(MetaGet {
         key,
         with_value: flags.with_value,
         no_bump: flags.no_bump,
@@ -158,8 +156,8 @@ fn get(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         vivify: flags.new_exptime,
         recache: flags.recache,
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words, flags.is_quiet),
-    }))
+        echo: Echo::new(words, flags.is_quiet),
+    })
 }
 
 fn store(mut words: Words<'_>) -> Result<Line<'_>, Refusal<'_>> {
@@ -210,7 +208,7 @@ fn store_request<'a>(text: &'a [u8], words: Words<'a>) -> Result<MetaStore<'a>, 
         stale_if_newer: flags.invalidate && mode == StoreMode::Set && compare.is_some(),
         vivify: flags.vivify.filter(|_| is_addition),
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words, flags.is_quiet),
+        echo: Echo::new(words, flags.is_quiet),
     })
 }
 
@@ -226,7 +224,7 @@ fn delete(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         remove_value: flags.remove_value,
         client_flags: flags.client_flags,
         new_cas: flags.new_cas,
-        echo: Echo::new(key, words, flags.is_quiet),
+        echo: Echo::new(words, flags.is_quiet),
     }))
 }
 
@@ -249,7 +247,7 @@ fn arithmetic(mut words: Words<'_>) -> Result<Request<'_>, Error> {
         compare: flags.compare.filter(|cas| *cas != 0),
         new_cas: flags.new_cas,
         with_value: flags.with_value,
-        echo: Echo::new(key, words, flags.is_quiet),
+        echo: Echo::new(words, flags.is_quiet),
     }))
 }
 

@@ -9,7 +9,7 @@
 //! | `ms`, `md` | `HD` |
 //! | `ma` | `HD` and `VA`, unless the item is new |
 
-use super::{Key, MetaArithmetic, MetaDelete, MetaGet, MetaStore, Reply};
+use super::{Echo, Key, MetaArithmetic, MetaDelete, MetaGet, MetaStore, Reply};
 use crate::integer;
 
 /// What comes of `ms`, `md` and `ma`.
@@ -128,7 +128,7 @@ impl Reply<'_> {
                 b'f' => self.flag(b'f', u64::from(item.client_flags)),
                 b'l' => self.flag(b'l', item.idle_s),
                 b'h' => self.flag(b'h', u64::from(item.was_hit)),
-                _ => request.echo.write_common(flag, token, self.out),
+                _ => self.common_flag(flag, token, request.key),
             }
         }
         for (is_set, flag) in [(item.has_winner, b" Z"), (item.is_stale, b" X"), (item.wins, b" W")] {
@@ -143,7 +143,7 @@ impl Reply<'_> {
     #[inline]
     pub fn meta_miss(&mut self, request: &MetaGet<'_>) {
         if !request.echo.is_quiet() {
-            self.status(b"EN", &request.echo);
+            self.status(b"EN", request.key, &request.echo);
         }
     }
 
@@ -159,7 +159,7 @@ impl Reply<'_> {
             match flag {
                 b'c' => self.flag(b'c', cas),
                 b's' => self.flag(b's', value_bytes as u64),
-                _ => echo.write_common(flag, token, self.out),
+                _ => self.common_flag(flag, token, request.store.key),
             }
         }
         self.line_end();
@@ -168,7 +168,7 @@ impl Reply<'_> {
     /// The reply to `md`.
     pub fn meta_deleted(&mut self, request: &MetaDelete<'_>, outcome: Outcome) {
         if outcome != Outcome::Done || !request.echo.is_quiet() {
-            self.status(outcome.code(), &request.echo);
+            self.status(outcome.code(), request.key, &request.echo);
         }
     }
 
@@ -188,7 +188,7 @@ impl Reply<'_> {
                 b'N' if item.is_new => ttl_s = item.new_ttl_s,
                 b't' => self.ttl(ttl_s),
                 b'c' => self.flag(b'c', item.cas),
-                _ => echo.write_common(flag, token, self.out),
+                _ => self.common_flag(flag, token, request.key),
             }
         }
         self.line_end();
@@ -200,7 +200,7 @@ impl Reply<'_> {
     /// The reply to `ma` where there is no number: any outcome but [`Outcome::Done`].
     pub fn meta_not_counted(&mut self, request: &MetaArithmetic<'_>, outcome: Outcome) {
         debug_assert_ne!(outcome, Outcome::Done);
-        self.status(outcome.code(), &request.echo);
+        self.status(outcome.code(), request.key, &request.echo);
     }
 
     /// The reply to `me` where there is an item.
@@ -241,12 +241,31 @@ impl Reply<'_> {
         }
     }
 
-    fn status(&mut self, code: &[u8], echo: &super::Echo<'_>) {
+    fn status(&mut self, code: &[u8], key: Key<'_>, echo: &Echo<'_>) {
         self.out.extend_from_slice(code);
         for (flag, token) in echo.flags() {
-            echo.write_common(flag, token, self.out);
+            self.common_flag(flag, token, key);
         }
         self.line_end();
+    }
+
+    /// Flag `O` or `k`, which all replies return.
+    #[inline]
+    fn common_flag(&mut self, flag: u8, token: &[u8], key: Key<'_>) {
+        match flag {
+            b'O' => {
+                self.out.extend_from_slice(b" O");
+                self.out.extend_from_slice(token);
+            }
+            b'k' => {
+                self.out.extend_from_slice(b" k");
+                key.write(self.out);
+                if key.is_base64() {
+                    self.out.extend_from_slice(b" b");
+                }
+            }
+            _ => {}
+        }
     }
 
     #[inline]

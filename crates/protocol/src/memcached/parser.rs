@@ -10,7 +10,7 @@
 //! looked at once, however they arrive; a storage line is understood twice, when it is whole and when its value is.
 
 use super::line::{Block, Line};
-use super::words::line_feed;
+use super::words::position_of;
 use super::{Error, Limits, Refusal, Request};
 
 /// Maximum number of spaces in front of a line of keys that is longer than other lines may be.
@@ -88,7 +88,7 @@ impl Parser {
         if bytes.len() < self.request_bytes {
             return Progress::Incomplete { missing_bytes_min: self.request_bytes - bytes.len() };
         }
-        let Some(found) = line_feed(&bytes[self.searched.min(bytes.len())..]) else {
+        let Some(found) = position_of::<b'\n'>(&bytes[self.searched.min(bytes.len())..]) else {
             return self.unfinished_line(bytes);
         };
         let end = self.searched + found;

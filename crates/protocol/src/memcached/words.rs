@@ -38,29 +38,29 @@ impl<'a> Iterator for Words<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|byte| *byte != b' ')?;
         let rest = &self.rest[start..];
-        let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
+        let end = position_of::<b' '>(rest).unwrap_or(rest.len());
         self.rest = &rest[end..];
         Some(&rest[..end])
     }
 }
 
-/// Position of the first line feed in `bytes`, eight bytes at a time.
+/// Position of the first `BYTE` in `bytes`, eight bytes at a time.
 #[inline]
-pub(super) fn line_feed(bytes: &[u8]) -> Option<usize> {
+pub(super) fn position_of<const BYTE: u8>(bytes: &[u8]) -> Option<usize> {
     const LOW: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = LOW << 7;
     let mut chunks = bytes.chunks_exact(8);
     let mut position = 0;
     for chunk in &mut chunks {
-        // A byte of `differing` is zero where the chunk has a line feed, and the lowest bit found marks the first.
-        let differing = u64::from_le_bytes(chunk.try_into().expect("eight bytes")) ^ (LOW * u64::from(b'\n'));
+        // A byte of `differing` is zero where the chunk has `BYTE`, and the lowest bit found marks the first.
+        let differing = u64::from_le_bytes(chunk.try_into().expect("eight bytes")) ^ (LOW * u64::from(BYTE));
         let zeros = differing.wrapping_sub(LOW) & !differing & HIGH;
         if zeros != 0 {
             return Some(position + zeros.trailing_zeros() as usize / 8);
         }
         position += 8;
     }
-    chunks.remainder().iter().position(|byte| *byte == b'\n').map(|found| position + found)
+    chunks.remainder().iter().position(|byte| *byte == BYTE).map(|found| position + found)
 }
 
 #[cfg(test)]
@@ -80,10 +80,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_line_feed_is_found(bytes in prop::collection::vec(prop_oneof![
+        fn the_first_byte_is_found(bytes in prop::collection::vec(prop_oneof![
             10 => any::<u8>(), 1 => Just(b'\n'), 1 => Just(0x0b), 1 => Just(0x8a)
         ], 0..64)) {
-            prop_assert_eq!(line_feed(&bytes), bytes.iter().position(|byte| *byte == b'\n'));
+            prop_assert_eq!(position_of::<b'\n'>(&bytes), bytes.iter().position(|byte| *byte == b'\n'));
         }
     }
 }
