@@ -25,7 +25,8 @@ impl Direction {
 }
 
 /// Appends to `out` the value that becomes `number` where a value of `old_bytes` bytes stood: its decimal text, and
-/// spaces up to the old length. memcached writes numbers in place, and its clients see the spaces in what they `get`.
+/// spaces up to the old length. memcached writes numbers in place where no reply still uses the item, and `get` returns
+/// the spaces; the protocol allows them and does not demand them.
 pub fn write_count(number: u64, old_bytes: usize, out: &mut Vec<u8>) {
     let start = out.len();
     integer::write_unsigned(number, out);

@@ -15,8 +15,9 @@ impl Expiry {
     /// Maximum number that counts seconds from now, 30 days; larger ones are moments, in seconds since 1970.
     pub const RELATIVE_S_MAX: i64 = 30 * 24 * 60 * 60;
 
-    /// The meaning of `exptime` in a request that is carried out at `now_s`, in seconds since 1970: 0 is never, negative
-    /// is already, up to [`Expiry::RELATIVE_S_MAX`] counts from now, above that is a moment, which may be past.
+    /// The meaning of `exptime` in a request that is carried out at `now_s`, in seconds since 1970: 0 is never,
+    /// negative is already, up to [`Expiry::RELATIVE_S_MAX`] counts from now, above that is a moment, which may
+    /// be past.
     ///
     /// memcached's numbers wrap at 32 bits; these do not, and moments after the year 2038 are right.
     pub fn of(exptime: i64, now_s: u64) -> Self {

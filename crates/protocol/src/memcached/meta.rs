@@ -59,8 +59,8 @@ pub struct MetaDelete<'a> {
     pub compare: Option<u64>,
     /// Whether the item is not deleted but becomes stale with a new CAS identifier, and no client has won it (`I`).
     pub invalidate: bool,
-    /// The expiry time of an item that is kept (`T`): it replaces the old one with `invalidate`, and is that of the empty
-    /// item with `remove_value`.
+    /// The expiry time of an item that is kept (`T`): it replaces the old one with `invalidate`, and is that of the
+    /// empty item with `remove_value`.
     pub exptime: Option<i64>,
     /// Whether the item's value is emptied and its client flags become `client_flags`, instead of a deletion (`x`).
     pub remove_value: bool,

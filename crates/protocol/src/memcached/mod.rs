@@ -42,14 +42,15 @@
 //! ```
 //!
 //! What differs from memcached 1.6.18, on purpose:
-//! - keys with control characters, which the protocol forbids, are refused with the line for keys that are too long; the
-//!   value behind such a key is skipped;
+//! - keys with control characters, which the protocol forbids, are refused with the line for keys that are too long;
+//!   the value behind such a key is skipped;
 //! - numbers that do not fit are refused, and expiry times have 64 bits, where memcached's numbers wrap at 32 bits;
 //! - a NUL does not end a line;
 //! - lines of `gat` and `gats` may be as long as those of `get`, and all have a limit;
-//! - flags `E` and `x`, flag `s` of `ms` and flag `N` of its modes `A` and `P` are understood, as in later releases;
+//! - flags `E` and `x`, flag `s` of `ms` and flag `N` of its modes `A` and `P` are understood, as in memcached 1.6.38;
 //! - flag `b` is returned if the request has it, and not if the item was stored with it;
-//! - errors in flag `O` are found before anything is carried out.
+//! - errors in flag `O` are found before anything is carried out;
+//! - an error takes no reply to an earlier request away, and is reported before its value is skipped.
 
 mod base64;
 mod classic;

@@ -156,8 +156,8 @@ impl Parser {
         Progress::Incomplete { missing_bytes_min: 1 }
     }
 
-    /// Whether `line`, which is longer than other lines may be, asks for many keys and is not longer than such lines may
-    /// be.
+    /// Whether `line`, which is longer than other lines may be, asks for many keys and is not longer than such lines
+    /// may be.
     #[cold]
     fn may_be_long(&self, line: &[u8]) -> bool {
         let spaces = line.iter().take_while(|byte| **byte == b' ').take(SPACES_MAX + 1).count();
