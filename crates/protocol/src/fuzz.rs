@@ -1,5 +1,11 @@
 //! Entry points for fuzzing: any bytes go in, a broken promise is a panic.
 
+mod memcached;
+
+pub use memcached::memcached;
+#[cfg(test)]
+pub(crate) use memcached::{Event, events_in_pieces};
+
 use crate::{Limits, Parser, Progress, ProtocolError, Value, request};
 
 /// Limits small enough that short inputs reach them.

@@ -1,4 +1,5 @@
 //! The Redis serialization protocol, from and to bytes: requests in RESP2 and inline form, replies in RESP2 and RESP3.
+//! Beside it, in [`memcached`], the two text protocols of memcached.
 //!
 //! Source: the Redis protocol specification (<https://redis.io/docs/latest/develop/reference/protocol-spec/>) and the
 //! observable behaviour of Redis 7.0.15, whose error texts are kept word for word.
@@ -16,6 +17,7 @@
 
 pub mod fuzz;
 pub mod integer;
+pub mod memcached;
 pub mod request;
 
 mod arguments;

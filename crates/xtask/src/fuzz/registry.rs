@@ -20,6 +20,7 @@ pub fn targets() -> Vec<Target> {
     let mut targets = vec![
         Target { name: "varint", run: read_varint, samples: varints },
         Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
+        Target { name: "memcached", run: alluvium_protocol::fuzz::memcached, samples: memcached_requests },
         Target {
             name: "transfer-binary",
             run: alluvium_transfer::fuzz::binary,
@@ -121,6 +122,22 @@ fn requests_and_replies() -> Vec<Vec<u8>> {
         b"%1\r\n$1\r\na\r\n:1\r\n",
         b"*2\r\n*1\r\n:1\r\n$3\r\nabc\r\n",
         b",1.5\r\n#t\r\n(123456789012345678901234567890\r\n",
+    ];
+    texts.iter().map(|text| text.to_vec()).collect()
+}
+
+fn memcached_requests() -> Vec<Vec<u8>> {
+    let texts: [&[u8]; 10] = [
+        b"get a b c\r\ngats 100 a\r\n",
+        b"set key 5 60 5\r\nvalue\r\nappend key 0 0 1 noreply\r\nx\r\n",
+        b"cas key 0 -1 2 17 noreply\r\nvv\r\ndelete key 0 noreply\r\n",
+        b"set key 0 0 25\r\n0123456789012345678901234\r\nmn\r\n",
+        b"incr n 18446744073709551615\r\ntouch key 30\r\nflush_all 10 noreply\r\n",
+        b"stats items\r\nstats cachedump 1 10\r\nstats detail dump\r\nverbosity 1\r\nquit\r\n",
+        b"mg Zm9v b k q v t s c f h l u Oopaque N30 T60 R10 E5\r\nmn\r\n",
+        b"ms key 4 MA C7 F5 T30 I c k O1 s N9\r\na\r\nb\r\n",
+        b"md key q I T30 C9 x E8\r\nma key N0 J5 D2 M- v t\r\nme key b\r\n",
+        b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
     ];
     texts.iter().map(|text| text.to_vec()).collect()
 }
