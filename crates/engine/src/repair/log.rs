@@ -155,6 +155,9 @@ impl Repair {
         let mut headless = Vec::new();
         for name in self.log_files()? {
             let block = self.read_start(&name);
+            if SegmentHeader::is_released(&block) {
+                continue;
+            }
             match SegmentHeader::parse(&name, &block)? {
                 Some(SegmentHeader { id, seed, .. }) if id >= state.log_start => {
                     found.insert(id, Found { name, seed, is_sound: true });
