@@ -32,7 +32,8 @@ fn repaired(mut contents: Contents) -> Items {
     contents.retain(|name, _| name != "CURRENT" && !name.starts_with("manifest-"));
     let storage = SimulatedStorage::from_contents(3, &contents);
     let options = RepairOptions { plan: plan(), ..RepairOptions::default() };
-    repair_in(environment(&storage), &options).unwrap();
+    let report = repair_in(environment(&storage), &options).unwrap();
+    assert_eq!((report.segments_lost, report.tables_lost, report.items_lost), (0, 0, 0), "{report:?}");
     let db = open(&storage);
     let names = db.keyspace_names();
     assert!(names.len() <= 1, "{names:?}");

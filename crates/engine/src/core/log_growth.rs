@@ -2,8 +2,8 @@
 
 use alluvium_io::sync::atomic::{AtomicU32, Ordering};
 
-/// Number of stores that keep to the plan after one that has grown in vain.
-const PAUSE: u32 = 15;
+/// Maximum number of stores that keep to the plan after one that has grown in vain: 1, 3, 7, then always so many.
+const PAUSE_MAX: u32 = 15;
 /// Share of a grown store's items that its conversion must drop.
 const DROPPED_SHARE_MIN: f64 = 0.25;
 
@@ -13,6 +13,8 @@ const DROPPED_SHARE_MIN: f64 = 0.25;
 pub(crate) struct LogGrowth {
     /// Number of stores before growth is tried again.
     pause: AtomicU32,
+    /// The length of the last pause, if none of the stores since has gained anything.
+    last: AtomicU32,
 }
 
 impl LogGrowth {
@@ -25,7 +27,10 @@ impl LogGrowth {
     /// Notes how many of a grown store's items its conversion dropped.
     pub fn end_store(&self, items: usize, dropped: usize) {
         let is_worthwhile = dropped as f64 >= DROPPED_SHARE_MIN * items as f64;
-        self.pause.store(if is_worthwhile { 0 } else { PAUSE }, Ordering::Relaxed);
+        let last = self.last.load(Ordering::Relaxed);
+        let pause = if is_worthwhile { 0 } else { (2 * last + 1).min(PAUSE_MAX) };
+        self.last.store(pause, Ordering::Relaxed);
+        self.pause.store(pause, Ordering::Relaxed);
     }
 }
 
@@ -36,10 +41,15 @@ mod tests {
     #[test]
     fn growth_in_vain_is_tried_again_after_a_pause() {
         let growth = LogGrowth::default();
-        assert!(growth.begin_store());
-        growth.end_store(100, 20);
-        assert_eq!((0..32).map(|_| growth.begin_store()).position(|may_grow| may_grow), Some(PAUSE as usize));
+        let until_next = || (0..32).position(|_| growth.begin_store());
+        assert_eq!(until_next(), Some(0));
+        for pause in [1, 3, 7, 15, 15] {
+            growth.end_store(100, 20);
+            assert_eq!(until_next(), Some(pause));
+        }
         growth.end_store(100, 30);
-        assert!(growth.begin_store());
+        assert_eq!(until_next(), Some(0));
+        growth.end_store(100, 20);
+        assert_eq!(until_next(), Some(1));
     }
 }

@@ -21,10 +21,10 @@ use crate::item::Item;
 const ENTRIES_MIN: usize = 64;
 /// Entries of a shard's index before its first item: many keyspaces write nothing between two freezes.
 const ENTRIES_AT_FIRST: usize = 4;
-/// Number of items of a full shard that are examined, and the share of tombstones among them from which on items seem
-/// to live for a short time: each item of a queue is followed by its tombstone.
-const SAMPLES_MAX: usize = 128;
-const TOMBSTONE_SHARE_MIN: f64 = 0.4;
+/// Number of items that are examined when a shard is full, and the share of tombstones among them from which on items
+/// seem to live for a short time. Each item of a queue is followed by its tombstone.
+const SAMPLES_MAX: usize = 256;
+const TOMBSTONE_SHARE_MIN: f64 = 1.0 / 3.0;
 /// Bytes of a segment from which on it freezes when an index is full, however short items live.
 const GROWN_BYTES_MAX: u64 = 32 << 20;
 
@@ -102,10 +102,11 @@ impl LogStore {
         if !self.entries_max.may_rise() || self.segment.published() >= GROWN_BYTES_MAX {
             return Ok(false);
         }
-        let index = shard.index.load();
         let (mut samples, mut tombstones) = (0_u32, 0_u32);
+        let indexes: Vec<_> = self.shards.iter().map(Shard::index).collect();
         // They are in the order of their hashes, so the first ones are as good as any.
-        for (_, _, offset) in index.entries().take(SAMPLES_MAX) {
+        let each = SAMPLES_MAX.div_ceil(indexes.len());
+        for (_, _, offset) in indexes.iter().flat_map(|index| index.entries().take(each)) {
             samples += 1;
             tombstones += u32::from(self.segment.item_at(offset)?.is_tombstone());
         }
@@ -113,7 +114,7 @@ impl LogStore {
         if is_short_lived {
             self.entries_max.raise(bound);
         }
-        Ok(is_short_lived && index.len() < self.entries_max.now())
+        Ok(is_short_lived && shard.index.load().len() < self.entries_max.now())
     }
 
     pub fn shard_bits(&self) -> u32 {
