@@ -10,8 +10,8 @@ use crate::log::{LogStore, Segment};
 
 /// Number of items of a log store that are examined.
 const SAMPLES_MAX: usize = 64;
-/// A quiet log is frozen for the sake of its garbage if it has at least so many bytes, and if at most this share of
-/// them are values that are the newest of their keys.
+/// A quiet log is frozen for the sake of its garbage if it has at least this number of bytes, and if at most this share
+/// of them are values that are the newest of their keys.
 const GARBAGE_BYTES_MIN: u64 = 4 << 20;
 const LIVE_SHARE_MAX: f64 = 0.5;
 
