@@ -26,11 +26,14 @@ pub enum PlantedRace {
     RowsLeftBehind,
     GroupsBesideLog,
     HoldWhatIsGone,
+    DropWithoutSync,
+    DropFromSnapshots,
+    DropBesideSnapshots,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 24] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -52,6 +55,9 @@ impl PlantedRace {
         Self::RowsLeftBehind,
         Self::GroupsBesideLog,
         Self::HoldWhatIsGone,
+        Self::DropWithoutSync,
+        Self::DropFromSnapshots,
+        Self::DropBesideSnapshots,
     ];
 
     /// Its name on the command line.
@@ -78,6 +84,9 @@ impl PlantedRace {
             Self::RowsLeftBehind => "rows-left-behind",
             Self::GroupsBesideLog => "groups-beside-log",
             Self::HoldWhatIsGone => "hold-what-is-gone",
+            Self::DropWithoutSync => "drop-without-sync",
+            Self::DropFromSnapshots => "drop-from-snapshots",
+            Self::DropBesideSnapshots => "drop-beside-snapshots",
         }
     }
 }

@@ -158,9 +158,10 @@ fn tables_are_placed_without_a_manifest_in_the_midst_of_a_change_of_plan() {
         small(vec![tiering(2), leveling(1.5), leveling(2.0), leveling(2.0)]),
         small(vec![of_hash(), leveling(1.5)]),
     ];
-    for (from, to) in [(0, 1), (1, 0), (1, 2), (2, 1)] {
-        let what = format!("plan {from} to {to}");
-        let (contents, mut items, _) = sample(&plans[from], 11 + from as u64);
+    let changes = [(0, 1, 11), (1, 0, 11), (1, 0, 20), (1, 0, 40), (1, 2, 11), (2, 1, 11)];
+    for (from, to, seed) in changes {
+        let what = format!("plan {from} to {to}, seed {seed}");
+        let (contents, mut items, _) = sample(&plans[from], seed + from as u64);
         let storage = SimulatedStorage::from_contents(5, &contents);
         let db = open(storage.clone(), &plans[to]);
         let keyspace = db.keyspace("items").unwrap();

@@ -8,9 +8,11 @@ use alluvium_bench::crash_writer::{self, CrashWriterOptions};
 use alluvium_bench::dedup::{self, DedupOptions};
 use alluvium_bench::durability::{self, DurabilityOptions};
 use alluvium_bench::graph::{self, GraphOptions};
+use alluvium_bench::hot_key::{self, HotKeyOptions};
 use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
 use alluvium_bench::metadata::{self, MetadataOptions};
+use alluvium_bench::queue::{self, QueueOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
@@ -45,6 +47,10 @@ enum Benchmark {
     Cache(CacheOptions),
     /// Items of 0 B to 64 MiB together: space, rewrites, reads; every value is verified
     Large(LargeOptions),
+    /// A queue of constant length: put at its tail, get and remove at its head; every value is verified
+    Queue(QueueOptions),
+    /// One item overwritten again and again: the disk that its obsolete versions take
+    HotKey(HotKeyOptions),
     /// Synced puts compared with the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -86,6 +92,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         Benchmark::Cache(options) => cache::run(options, &mut report),
         Benchmark::Large(options) => large::run(options, &mut report),
+        Benchmark::Queue(options) => queue::run(options, &mut report),
+        Benchmark::HotKey(options) => hot_key::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

@@ -13,6 +13,7 @@ use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_model::TableLayout;
 
+use super::kept::Kept;
 use super::level_table::{Below, begin_ordered, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use super::unplaced_table::UnplacedTable;
@@ -50,16 +51,31 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         })
         .collect();
     let mut edits = vec![Edit::LogStart { segment: segment.id.next() }];
-    let filled: Vec<_> = stores.iter().filter(|(_, store)| store.len() > 0).collect();
-    filled.iter().try_for_each(|(keyspace, _)| shared.open_tables_of(keyspace))?;
+    let mut filled = Vec::new();
+    let (mut dropped, mut any_hidden) = (0, false);
+    for (keyspace, store) in stores.iter().filter(|(_, store)| store.len() > 0) {
+        shared.open_tables_of(keyspace)?;
+        filled.push((keyspace, store, Kept::of(shared, keyspace, store)?));
+    }
+    if !filled.is_empty() && !shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
+        shared.rows.begin_era();
+    }
+    for (keyspace, store, kept) in &filled {
+        dropped += kept.dropped.len() as u64;
+        if store.entries_max().is_raised() {
+            keyspace.log_growth.end_store(store.len(), kept.dropped.len());
+        }
+        any_hidden |= kept.any_hidden;
+        if let Some(rows) = rows_to_replace(shared, keyspace, &keyspace.version.load()) {
+            kept.forget_rows(store, &rows)?;
+        }
+    }
+    filled.retain(|(_, _, kept)| kept.len() > 0);
     let mut file = None;
     let mut unplaced = None;
     let mut references: BTreeMap<KeyspaceId, ReferenceCounts> = BTreeMap::new();
     let mut repeats: BTreeMap<KeyspaceId, f64> = BTreeMap::new();
     if !filled.is_empty() {
-        if !shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
-            shared.rows.begin_era();
-        }
         shared.blobs.sync()?;
         let number = TableId(shared.next_file.fetch_add(1, Ordering::Relaxed));
         let name = crate::file_names::table_file_name(number);
@@ -69,21 +85,21 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         let _buffers = shared.hold_buffers((options.write_bytes * WRITES_MAX) as u64);
         let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
         writer.set_segments(SegmentSpan::one(segment.id));
-        for (keyspace, store) in &filled {
+        for (keyspace, store, kept) in &filled {
             let share = repeats_of(shared, keyspace, store)?;
             repeats.insert(keyspace.id, share);
             // While the version is held, the space of sections that a filter reads is not given back.
             let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
-                true => (Vec::new(), write_section(shared, &mut writer, keyspace, store, &version)?),
-                false => write_sections(shared, &mut writer, keyspace, store, &version)?,
+                true => (Vec::new(), write_section(shared, &mut writer, keyspace, (store, kept), &version)?),
+                false => write_sections(shared, &mut writer, keyspace, (store, kept), &version)?,
             };
             edits.push(Edit::AddRun {
                 keyspace: keyspace.id,
                 file: number,
                 shard_bits: keyspace.run_shard_bits(store),
                 repeats: share,
-                items: store.len() as u64,
+                items: kept.len() as u64,
             });
             if !empty.is_empty() {
                 edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
@@ -105,6 +121,10 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         }
         file = Some((opened, by_keyspace));
     }
+    if any_hidden && !shared.planted_bugs.has(PlantedRace::DropWithoutSync) {
+        // What hides dropped items must not be lost when these are.
+        shared.log.commit_all()?;
+    }
     shared.keep_for_readers(&segment)?;
     let is_late = shared.planted_bugs.has(PlantedRace::PublishBeforeManifest);
     if !is_late {
@@ -113,26 +133,28 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     unplaced.into_iter().for_each(UnplacedTable::place);
     for (keyspace, store) in &stores {
         let run = match &mut file {
-            Some((file, sections)) if store.len() > 0 => {
+            Some((file, sections)) => sections.remove(&keyspace.id).map(|sections| {
                 let repeats = repeats.get(&keyspace.id).copied().unwrap_or_default();
-                let sections = sections.remove(&keyspace.id).unwrap_or_default();
-                Some(Run::of_sections(file, &sections, keyspace.run_shard_bits(store), repeats))
-            }
-            _ => None,
+                Run::of_sections(file, &sections, keyspace.run_shard_bits(store), repeats)
+            }),
+            None => None,
         };
         // The bytes themselves were counted when the log's index began to refer to them.
         let counts = references.remove(&keyspace.id).unwrap_or_default();
         let replaced = |version: &Version| replace_store(version, &segment, run.clone(), &counts);
         keyspace.update_all_versions(replaced);
-        keyspace.convert_pinned(segment.id, replaced);
+        if dropped == 0 {
+            keyspace.convert_pinned(segment.id, replaced);
+        }
         if let Some(run) = run {
             set_covered_by(&run, keyspace.version.load().body.runs())?;
         }
     }
-    shared.finish_segment(&segment);
+    shared.counters.log_items_dropped.fetch_add(dropped, Ordering::Relaxed);
     if is_late {
         shared.append_edits(&edits)?;
     }
+    shared.finish_segment(&segment)?;
     Ok(true)
 }
 
@@ -142,7 +164,7 @@ fn write_sections(
     shared: &Shared,
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
-    store: &LogStore,
+    (store, kept): (&LogStore, &Kept),
     version: &Version,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
     let rows = rows_to_replace(shared, keyspace, version);
@@ -150,8 +172,7 @@ fn write_sections(
     let level = &plan.plan.levels[0];
     let mut references = ReferenceCounts::default();
     let mut empty = Vec::new();
-    for (number, shard) in store.shards().iter().enumerate() {
-        let index = shard.index();
+    for (number, index) in kept.indexes.iter().enumerate() {
         if index.is_empty() {
             empty.push(number as u32);
             continue;
@@ -160,7 +181,7 @@ fn write_sections(
         let (keyspace_id, hasher) = (keyspace.id, keyspace.hasher);
         let plan_number = plan.number;
         let spec = SectionSpec { keyspace: keyspace_id, hasher, range, level: 0, plan_number };
-        let filter = tag_bits(level).map(|tag_bits| HashFilter::from_table(&index, tag_bits));
+        let filter = tag_bits(level).map(|tag_bits| HashFilter::from_table(index, tag_bits));
         let entries: Vec<(u32, u32)> = index.entries().map(|(slot, _tag, offset)| (slot, offset)).collect();
         let mut item_bytes = 64;
         let mut items = entries.iter().enumerate().map(|(position, &(slot, offset))| {
@@ -206,15 +227,15 @@ fn write_section(
     shared: &Shared,
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
-    store: &LogStore,
+    (store, kept): (&LogStore, &Kept),
     version: &Version,
 ) -> Result<ReferenceCounts> {
     let rows = rows_to_replace(shared, keyspace, version);
-    let mut entries: Vec<(u64, u64, u32)> = Vec::with_capacity(store.len());
+    let mut entries: Vec<(u64, u64, u32)> = Vec::with_capacity(kept.len());
     let _held = shared.hold_items((entries.capacity() * size_of::<(u64, u64, u32)>()) as u64);
     let mut bytes = 0;
-    for shard in store.shards() {
-        for (_, _, offset) in shard.index().entries() {
+    for index in &kept.indexes {
+        for (_, _, offset) in index.entries() {
             let item = store.segment.encoded_item_at(offset)?;
             let hash = keyspace.hasher.hash(item.item.key);
             bytes += item.bytes.len() as u64;

@@ -208,7 +208,7 @@ fn young_items_max(shared: &Shared, version: &Version) -> f64 {
 /// accumulate there are many shards, and under a memory limit segments are small: the index alone would give several
 /// times too many.
 fn freeze_items(version: &Version, segment_bytes: u64) -> u64 {
-    let by_index = (version.active().entries_max() as u64) << version.active().shard_bits();
+    let by_index = (version.active().entries_max().planned() as u64) << version.active().shard_bits();
     let sections = version.body.sections().map(|section| (section.item_count(), section.used_bytes()));
     let (items, bytes) = sections.fold((0, 0), |sum, next| (sum.0 + next.0, sum.1 + next.1));
     let item_bytes = bytes.checked_div(items).unwrap_or(0).max(1);

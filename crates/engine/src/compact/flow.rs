@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::HashRange;
+use alluvium_base::{HashRange, SegmentId};
 use alluvium_model::{Growth, LevelsPlan};
 
 use crate::level::Levels;
@@ -35,6 +35,8 @@ pub(super) struct Inputs {
     pub of_runs: usize,
     /// Whether the new table is above older items: then tombstones are kept.
     pub hides: bool,
+    /// Tables below the new one that cover the whole range have everything that segments up to this one had.
+    pub newest_below: SegmentId,
 }
 
 impl Flow {
@@ -91,7 +93,17 @@ impl Flow {
         }
         let lies_over = self.pushes && !levels.level(self.to).within(range).is_empty();
         let hides = lies_over || levels.has_tables_below(self.to, range);
-        Inputs { of_runs, streams, hides }
+        let below = (self.hidden_from().max(1)..=levels.last_level())
+            .flat_map(|level| levels.level(level).streams_within(range));
+        let newest_below = below
+            .flatten()
+            .filter(|below| {
+                below.section.range().low <= range.low && range.high <= below.section.range().high
+            })
+            .map(|below| below.section.segments().newest)
+            .max()
+            .unwrap_or_default();
+        Inputs { of_runs, streams, hides, newest_below }
     }
 }
 
@@ -111,5 +123,13 @@ impl Inputs {
     pub fn segments(&self) -> SegmentSpan {
         let sections = self.streams.iter().flatten().map(|range| range.section.segments());
         sections.fold(SegmentSpan::EMPTY, SegmentSpan::join)
+    }
+
+    /// `segments` without those whose items are all in tables below.
+    pub fn above_older(&self, segments: SegmentSpan) -> SegmentSpan {
+        match self.newest_below {
+            SegmentId(0) => segments,
+            newest => SegmentSpan { oldest: segments.oldest.max(newest.next()), ..segments },
+        }
     }
 }

@@ -12,8 +12,8 @@ use crate::error::Result;
 pub(crate) const JOBS: &[Job] = &[
     Job {
         thread: JobThread::Convert,
-        is_due: |shared| shared.frozen_count() > 0,
-        run: convert,
+        is_due: |shared| shared.conversions_due() > 0,
+        run: |shared| if shared.conversions_due() > 0 { convert(shared) } else { Ok(false) },
         run_undue: convert,
         pressure: none,
     },

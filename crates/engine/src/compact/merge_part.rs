@@ -206,7 +206,7 @@ impl Part {
             hides: inputs.hides,
             items_estimate: items + old_items as u64,
             item_bytes: (all_bytes / all_items.max(1.0)) as u64,
-            segments: segments.join(inputs.segments()),
+            segments: inputs.above_older(segments.join(inputs.segments())),
         }
     }
 

@@ -8,6 +8,7 @@ mod flow;
 mod garbage;
 mod ingest;
 mod jobs;
+mod kept;
 mod level_table;
 mod mass;
 mod merge;

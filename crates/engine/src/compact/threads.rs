@@ -13,6 +13,9 @@ use crate::options::Durability;
 /// How often threads check for work when they are not woken.
 const IDLE: Duration = Duration::from_millis(20);
 
+/// A log that nothing was appended to for this long gives space back.
+const SPACE_KEPT_FOR: Duration = Duration::from_secs(1);
+
 /// The work of a background thread.
 #[derive(Clone, Copy)]
 struct Duty {
@@ -145,6 +148,9 @@ fn keep_log(shared: &Shared) -> Result<bool> {
     if shared.log.is_quiet(shared.clock.monotonic()) {
         shared.log.mark_end()?;
         shared.remove_spare_log_files();
+    }
+    if shared.log.quiet_time(shared.clock.monotonic()) >= SPACE_KEPT_FOR {
+        shared.give_back_log()?;
     }
     shared.update_throttle();
     prepared.map(|()| false)

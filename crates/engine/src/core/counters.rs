@@ -23,6 +23,7 @@ pub(crate) struct Counters {
     /// Indexed by the number of the level in the plan.
     pub levels_written: Mutex<Vec<LevelWritten>>,
     pub spill_bytes_written: AtomicU64,
+    pub log_items_dropped: AtomicU64,
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
     pub blob_files_emptied: AtomicU64,

@@ -9,6 +9,7 @@ use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_model::LevelsPlan;
 
 use super::counted::Counted;
+use super::log_growth::LogGrowth;
 use super::pin::Pins;
 use super::pinned_version::{PinnedVersion, PinnedVersions};
 use super::table_lookups::TableLookups;
@@ -16,7 +17,7 @@ use super::update_barriers::UpdateBarriers;
 use super::{InheritedPressure, LatestStanding};
 use crate::error::{Error, Result};
 use crate::level::Version;
-use crate::log::{LogStore, Segment};
+use crate::log::{EntryBound, LogStore, Segment};
 use crate::manifest::PlanState;
 
 /// The state that all handles of a keyspace share.
@@ -43,6 +44,7 @@ pub(crate) struct KeyspaceShared {
     pub table_lookups: TableLookups,
     /// The backlog since a change of plan for which writers are not slowed.
     pub inherited_pressure: InheritedPressure,
+    pub log_growth: LogGrowth,
     /// Versions in use by snapshots.
     pub pinned: PinnedVersions,
     /// Set before the active log store closes for good.
@@ -78,6 +80,7 @@ impl KeyspaceShared {
             standing: LatestStanding::default(),
             table_lookups: TableLookups::default(),
             inherited_pressure: InheritedPressure::default(),
+            log_growth: LogGrowth::default(),
             pinned: PinnedVersions::default(),
             dropped: AtomicBool::new(false),
             dormant: AtomicBool::new(false),
@@ -175,6 +178,19 @@ impl KeyspaceShared {
         self.pinned.register(version)
     }
 
+    /// The current version, if neither a snapshot nor an iterator uses the log store over `segment`. Those that begin
+    /// later show what this version shows, or what is written later: the caller holds the freeze lock, so no snapshot
+    /// is between its freeze and its registration.
+    pub fn only_version_with(&self, segment: &Segment) -> Option<Arc<Version>> {
+        // Snapshots register their versions under this lock.
+        let _only_one = self.publish.lock().expect("no panic while held");
+        let has_it =
+            |version: Arc<Version>| version.log_stores.iter().any(|store| store.segment.id == segment.id);
+        let by_snapshot = self.pinned.in_use().iter().any(|pinned| has_it(pinned.load()));
+        let by_iterator = || self.pins.held().iter().any(|pin| has_it(pin.version()));
+        (!by_snapshot && !by_iterator()).then(|| self.version.load_full())
+    }
+
     /// The log store over a frozen segment.
     pub fn frozen_store(&self, segment: &Segment) -> Option<Arc<LogStore>> {
         let version = self.version.load();
@@ -196,7 +212,8 @@ impl KeyspaceShared {
         });
         let plan = version.body.plan();
         let items = plan.items_sharded(version.items(), expected_items);
-        new_log_store(plan, self.hasher, segment, items, hint, entries_max)
+        let may_grow = self.log_growth.begin_store();
+        new_log_store(plan, self.hasher, segment, items, hint, (entries_max, may_grow))
     }
 
     /// Number of leading hash bits by which the store's items are split into sections of the run that it becomes. 0 in
@@ -210,26 +227,36 @@ impl KeyspaceShared {
     pub fn fill(&self) -> f64 {
         let version = self.version.load();
         let store = version.active();
-        store.shard_len_max() as f64 / store.entries_max() as f64
+        store.shard_len_max() as f64 / store.entries_max().now() as f64
     }
 }
 
 /// Minimum entries of a shard under a bound of all entries.
 const SHARD_ENTRIES_MIN: u64 = 64;
 
-/// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all.
+/// Maximum entries of all shards together to which a log store grows where items live for a short time.
+const GROWN_ENTRIES_MAX: u64 = 1 << 18;
+/// The same for each shard, in multiples of the plan's bound.
+const GROWTH_MAX: u64 = 16;
+
+/// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all:
+/// as many as the plan says or, if it `may_grow` and items live for a short time, more.
 pub(crate) fn new_log_store(
     plan: &LevelsPlan,
     hasher: KeyHasher,
     segment: Arc<Segment>,
     items: u64,
     entries_hint: usize,
-    entries_max: u64,
+    (entries_max, may_grow): (u64, bool),
 ) -> LogStore {
     let sharding = &plan.sharding;
     let shards = sharding.shards(items);
     // The list of prefixes takes more memory than the index, and twice as much for a moment.
     let entries_max = if hasher.is_semi_sorted() { entries_max / 3 } else { entries_max };
-    let entries_max = sharding.log_entries(items).min((entries_max / shards).max(SHARD_ENTRIES_MIN)) as u32;
+    let limit = (entries_max / shards).max(SHARD_ENTRIES_MIN);
+    let planned = sharding.log_entries(items).min(limit);
+    let grown = (GROWN_ENTRIES_MAX / shards).min(GROWTH_MAX * u64::from(sharding.log_entries_per_shard));
+    let max = if may_grow { grown.min(limit) } else { planned };
+    let entries_max = EntryBound::new(planned as usize, max as usize);
     LogStore::new(segment, hasher, shards.ilog2(), entries_max, entries_hint)
 }

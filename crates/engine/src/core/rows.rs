@@ -283,6 +283,13 @@ impl CarriedRows<'_> {
         }
     }
 
+    /// Removes the row of the key, if it has one.
+    pub fn forget(&self, key: &[u8]) {
+        if let Some(key) = RowKey::of(self.keyspace, self.epoch, key) {
+            self.cache.remove(key.bytes());
+        }
+    }
+
     #[inline(never)]
     fn set(&self, key: &[u8], item: &Item<'_>) {
         if with_row(Some(item), |row| self.cache.set(key, row)).is_err() {

@@ -67,7 +67,7 @@ pub(crate) struct Shared {
     pub frozen: Mutex<VecDeque<Arc<Segment>>>,
     /// The damage that an opening for reading found in the log and in the blob files that were being written.
     pub damage: Vec<Corruption>,
-    pub recycler: Arc<crate::log::segment::Recycler>,
+    pub recycler: Arc<crate::log::Recycler>,
     pub scheduler: Scheduler,
     /// All kinds of background work, in the order in which a single thread does them.
     pub jobs: &'static [Job],
@@ -101,6 +101,8 @@ pub(crate) struct Shared {
     /// Present until the database is closed.
     pub directory_lock: Mutex<Option<Box<dyn DirectoryLock>>>,
     pub is_closed: AtomicBool,
+    /// The end of the log when its garbage was last estimated.
+    pub log_examined: Mutex<Position>,
 }
 
 impl Shared {
@@ -158,22 +160,32 @@ impl Shared {
         self.frozen.lock().expect("no panic while held").len()
     }
 
-    /// Declares that a segment's items are durable in tables: its file may be used again.
-    pub fn finish_segment(&self, segment: &Arc<Segment>) {
+    /// Declares that a segment's items are durable in tables, or needed no more: its file may be used again.
+    ///
+    /// A repair without a manifest must not find the segment if a younger one is gone that hid its items or removed
+    /// them. So files are released old to young, each durably, before anything is done to the next.
+    pub fn finish_segment(&self, segment: &Arc<Segment>) -> Result<()> {
         // Readers of the log find the segment here before they miss it among the frozen ones.
-        if let Some(retained) = segment.retained() {
-            self.log.retained.add(retained);
+        let retained = segment.retained();
+        let to_release = retained.is_none().then_some(&**segment);
+        match retained {
+            Some(retained) => self.log.retained.add(retained),
+            None => self.log.retained.give_up(),
         }
         self.frozen.lock().expect("no panic while held").retain(|frozen| frozen.id != segment.id);
         self.log.release(segment);
-        segment.set_converted();
+        let released = self.recycler.release(to_release);
         self.remove_spare_log_files();
         self.update_throttle();
+        released
     }
 
     /// Removes the files of converted segments except those to be kept. The file of a segment that is still being read
     /// follows later: writers at full speed alternate with one more file.
     pub fn remove_spare_log_files(&self) {
+        if let Err(error) = self.recycler.release(None) {
+            self.note_failure(error);
+        }
         for file in self.recycler.surplus(SPARE_LOG_FILES) {
             // A file that cannot be removed now is used for another segment, or found at the next opening.
             let _ = self.storage.remove(file.name());
@@ -262,6 +274,9 @@ impl Shared {
     ) {
         for ((keyspace, version), store) in keyspaces.iter().zip(versions).zip(fresh) {
             version.active().close();
+            if version.active().entries_max().is_raised() {
+                sealed.set_grown();
+            }
             keyspace.update_version(|version| {
                 let mut next = version.clone();
                 if version.active().len() == 0 {
@@ -328,7 +343,7 @@ impl Shared {
             return;
         }
         let merges = pressure_of_jobs(self, JobThread::Merge);
-        self.throttle.update(self.frozen_count(), self.active_fill(), merges);
+        self.throttle.update(self.conversions_due(), self.active_fill(), merges);
         self.throttle.update_large(pressure_of_jobs(self, JobThread::Collect));
     }
 

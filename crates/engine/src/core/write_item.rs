@@ -49,7 +49,7 @@ pub(crate) fn write_item(
                 }
                 // A recovery replays everything that was appended. So nothing may be appended that may still be
                 // refused, by its witness or because the next segment cannot be made.
-                let has_room = existing.is_some() || store.has_room(shard);
+                let has_room = existing.is_some() || store.has_room(shard)?;
                 if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
                     let offset = start as u32 + item_start as u32;
                     let slot = existing.map(|(slot, _, _)| slot);

@@ -241,12 +241,11 @@ impl Batch {
             let offset = segment.published();
             return Ok(Attempt::Done(Position { segment: segment.id, offset }));
         }
-        let is_full = self.writes.iter().zip(hashes).any(|(write, &hash)| {
+        for (write, &hash) in self.writes.iter().zip(hashes) {
             let store = store_of(write);
-            !store.has_room(store.shard(hash))
-        });
-        if is_full {
-            return Ok(Attempt::Full { segment: segment.id });
+            if !store.has_room(store.shard(hash))? {
+                return Ok(Attempt::Full { segment: segment.id });
+            }
         }
         let mut bytes = Vec::new();
         let tagged = self.writes.iter().zip(items).map(|(write, item)| (write.keyspace.id, *item));

@@ -8,7 +8,7 @@ use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
 use super::acknowledgement::Acknowledgement;
 use super::batch::Batch;
 use super::close::Handle;
-use super::flush::flush;
+use super::flush::{flush, settle_log};
 use super::keyspace::Keyspace;
 use crate::compact::start_threads;
 use crate::core::{
@@ -252,7 +252,8 @@ impl Db {
         shared.append_edits(&edits)?;
         let entries_max = shared.memory.budget().log_entries_max;
         let items = plan.plan.items_sharded(0, shared.settings.expected_items);
-        let store = new_log_store(&plan.plan, hasher, shared.log.active_segment(), items, 0, entries_max);
+        let store =
+            new_log_store(&plan.plan, hasher, shared.log.active_segment(), items, 0, (entries_max, true));
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(plan, store);
         version.blobs = version.blobs.with_files(&shared.blobs.files());
@@ -293,9 +294,15 @@ impl Db {
             shared.check_failure()?;
             if !shared.settings.background {
                 while self.run_background_job()? {}
+                if settle_log(shared)? {
+                    continue;
+                }
                 return shared.log.mark_end();
             }
             if !is_busy(shared) {
+                if settle_log(shared)? {
+                    continue;
+                }
                 shared.reclaimer.drain();
                 return shared.log.mark_end();
             }

@@ -60,7 +60,8 @@ impl Shared {
         let plan = version.body.plan();
         let items = plan.items_sharded(version.items(), self.settings.expected_items);
         let entries_max = self.memory.budget().log_entries_max;
-        let fresh = new_log_store(plan, keyspace.hasher, active.segment.clone(), items, 0, entries_max);
+        let fresh =
+            new_log_store(plan, keyspace.hasher, active.segment.clone(), items, 0, (entries_max, true));
         let no_writers: Vec<_> = active.shards().iter().map(|shard| shard.lock()).collect();
         let is_outgrown = active.len() == 0 && fresh.shard_bits() != active.shard_bits();
         let fresh = is_outgrown.then(|| Arc::new(fresh));

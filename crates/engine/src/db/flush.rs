@@ -35,3 +35,10 @@ pub(super) fn flush(shared: &Shared) -> Result<()> {
     while convert(shared).map_err(|error| shared.note_failure(error))? {}
     Ok(())
 }
+
+/// Converts segments that would wait until the log is quiet, and gives space of the log back. Returns whether there may
+/// be more to do.
+pub(super) fn settle_log(shared: &Shared) -> Result<bool> {
+    let settle = || Ok(convert(shared)? || shared.give_back_log()?);
+    settle().map_err(|error| shared.note_failure(error))
+}

@@ -162,6 +162,9 @@ pub struct TrafficStats {
     pub manifest_bytes_written: u64,
     /// Number of syncs of the log.
     pub log_syncs: u64,
+    /// Number of items that were dropped with their log segment instead of being written to a table: younger ones had
+    /// replaced them, or they were tombstones of keys that no table has.
+    pub log_items_dropped: u64,
     /// Number of freezes of the log.
     pub freezes: u64,
     /// Number of merges of a unit or a container into the next level.
@@ -360,6 +363,7 @@ fn traffic(shared: &Shared) -> TrafficStats {
         lookup_page_reads: get(&counters.lookup_page_reads),
         blob_files_emptied: get(&counters.blob_files_emptied),
         log_syncs: shared.log.syncs(),
+        log_items_dropped: get(&counters.log_items_dropped),
         freezes: get(&counters.freezes),
         merges: get(&counters.merges),
     }

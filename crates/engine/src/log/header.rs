@@ -13,6 +13,8 @@
 //! 72     zero up to 4096
 //! ```
 //!
+//! A file without a segment has the magic "ALVMFREE", a checksum of it at 8, and zeros up to 4096.
+//!
 //! Versions 1 and 2 have their checksum at 32, over bytes 0..32, and zeros from 40 on.
 
 use alluvium_base::SegmentId;
@@ -24,6 +26,8 @@ use crate::error::{Error, Result};
 use crate::log_position::LogPosition;
 
 const MAGIC: [u8; 8] = *b"ALVMLOG\0";
+/// What a released file begins with.
+const MAGIC_RELEASED: [u8; 8] = *b"ALVMFREE";
 /// Version 2 has marks, version 3 openings and changes without records. All older ones can be read.
 const MAJOR: u16 = 3;
 const MINOR: u16 = 0;
@@ -71,6 +75,21 @@ impl SegmentHeader {
         bytes.extend_from_slice(&checksum.to_le_bytes());
         bytes.resize(BLOCK as usize, 0);
         bytes
+    }
+
+    /// The first block of a file whose segment is no part of the log any more.
+    pub fn encode_released() -> Vec<u8> {
+        let mut bytes = MAGIC_RELEASED.to_vec();
+        bytes.extend_from_slice(&checksum64(&MAGIC_RELEASED, 0).to_le_bytes());
+        bytes.resize(BLOCK as usize, 0);
+        bytes
+    }
+
+    /// Whether the first block of a file says that its segment is no part of the log any more.
+    pub fn is_released(block: &[u8]) -> bool {
+        block.get(..16).is_some_and(|start| {
+            start[..8] == MAGIC_RELEASED && start[8..] == checksum64(&MAGIC_RELEASED, 0).to_le_bytes()
+        })
     }
 
     /// The header in a file's first block. `None` if there is none: then the file's first header never reached the

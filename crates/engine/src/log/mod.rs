@@ -5,11 +5,13 @@
 //! table per shard.
 
 mod active;
+mod entry_bound;
 mod group_commit;
 mod header;
 pub(crate) mod identity;
 mod options;
 mod prefix_list;
+mod recycler;
 mod retained;
 
 pub(crate) mod record;
@@ -22,8 +24,10 @@ mod waits;
 mod write_through;
 pub(crate) mod writer;
 
+pub(crate) use entry_bound::EntryBound;
 pub(crate) use header::SegmentHeader;
 pub(crate) use options::LogOptions;
+pub(crate) use recycler::Recycler;
 pub(crate) use refusal::Refusal;
 pub(crate) use retained::{HeldLog, RetainedLog, RetainedSegment};
 pub(crate) use segment::Segment;

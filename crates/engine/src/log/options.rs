@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use alluvium_io::{Clock, Storage};
 
+use super::recycler::Recycler;
 use super::retained::RetainedLog;
-use super::segment::{Filling, Recycler};
+use super::segment::Filling;
 use crate::blob::Blobs;
 use crate::environment::PlantedBugs;
 use crate::log_position::LogPosition;

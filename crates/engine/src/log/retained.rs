@@ -7,7 +7,7 @@ use alluvium_io::File;
 use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::header::SegmentHeader;
-use super::segment::Recycler;
+use super::recycler::Recycler;
 use crate::log_position::LogPosition;
 
 /// A converted segment whose file is kept.
@@ -98,8 +98,18 @@ impl RetainedLog {
             kept.bytes -= oldest.bytes;
             let oldest = kept.segments.pop_front().expect("looked at above");
             kept.lose(&oldest.header);
-            self.recycler.add(oldest.file.clone());
+            self.recycler.add_unreleased(oldest.header.id, oldest.file.clone());
         }
+    }
+
+    /// Gives the files of all segments back: a younger one is not kept.
+    pub fn give_up(&self) {
+        let mut kept = self.kept();
+        while let Some(oldest) = kept.segments.pop_front() {
+            kept.lose(&oldest.header);
+            self.recycler.add_unreleased(oldest.header.id, oldest.file.clone());
+        }
+        kept.bytes = 0;
     }
 
     /// The segment of `position`, if it is kept.

@@ -13,6 +13,7 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use super::header::SegmentHeader;
+use super::recycler::{Recycler, SPACE_KEPT_BYTES, SPACE_TRIMMED_BYTES_MIN};
 use super::retained::RetainedSegment;
 use crate::error::{Error, IoContext, Result};
 use crate::failure::{FailureClass, class_of};
@@ -23,6 +24,8 @@ pub(crate) const BLOCK: u64 = 4096;
 /// Maximum step by which written space is prepared, so that syncs meet no new extents (NOTES: log space).
 const PREPARE_BYTES_MAX: u64 = 4 << 20;
 const PREPARE_BYTES_MIN: u64 = 256 << 10;
+
+const _: () = assert!(SPACE_KEPT_BYTES >= PREPARE_BYTES_MIN && SPACE_TRIMMED_BYTES_MIN >= PREPARE_BYTES_MAX);
 
 /// Number of bytes compared at a time.
 const CHECK_BYTES: usize = 256 << 10;
@@ -41,6 +44,8 @@ pub(crate) struct Segment {
     written: AtomicU64,
     recycler: Arc<Recycler>,
     converted: AtomicBool,
+    /// Whether a store over it has grown, because its items live for a short time. Set when it is frozen.
+    is_grown: AtomicBool,
     /// Whether the file is kept for readers of the log.
     retained: AtomicBool,
 }
@@ -63,54 +68,13 @@ struct WriteState {
     edge: AlignedBuffer,
     /// Whether nothing is written any more: the database is closed, and the file may belong to another opening.
     is_ended: bool,
+    /// Whether the file has no segment any more.
+    is_released: bool,
 }
 
 impl WriteState {
     fn new(extent: u64) -> Self {
-        Self { extent, edge: AlignedBuffer::zeroed(BLOCK as usize), is_ended: false }
-    }
-}
-
-/// Files of converted segments, kept for the next ones, and the names of future files.
-///
-/// **Invariant:** no name is given twice, in one opening or in many. Names are numbered independently of segments: the
-/// number of a segment whose header never reached the device is used again after a crash, while the file with that
-/// number in its name may still exist and contain another segment by then.
-#[derive(Debug, Default)]
-pub(crate) struct Recycler {
-    files: Mutex<Vec<Arc<dyn File>>>,
-    /// Above the numbers of all names used so far.
-    next_name: AtomicU64,
-}
-
-impl Recycler {
-    pub fn add(&self, file: Arc<dyn File>) {
-        self.files.lock().expect("no panic while held").push(file);
-    }
-
-    /// Prevents the name of a file that was found from being given to another.
-    pub fn note_name(&self, name: &str) {
-        if let Some(number) = name_number(name) {
-            self.next_name.fetch_max(number + 1, Ordering::Relaxed);
-        }
-    }
-
-    /// A name that no file ever had: the segment's number if that is free.
-    fn fresh_name(&self, id: SegmentId) -> String {
-        let number = self.next_name.load(Ordering::Relaxed).max(id.0);
-        self.next_name.store(number + 1, Ordering::Relaxed);
-        file_name(number)
-    }
-
-    fn take(&self) -> Option<Arc<dyn File>> {
-        self.files.lock().expect("no panic while held").pop()
-    }
-
-    /// Keeps at most `count` files and returns the others, to be removed.
-    pub fn surplus(&self, count: usize) -> Vec<Arc<dyn File>> {
-        let mut files = self.files.lock().expect("no panic while held");
-        let keep = files.len().min(count);
-        files.split_off(keep)
+        Self { extent, edge: AlignedBuffer::zeroed(BLOCK as usize), is_ended: false, is_released: false }
     }
 }
 
@@ -151,6 +115,7 @@ impl Segment {
             written: AtomicU64::new(0),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
+            is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
         };
         Ok((Arc::new(segment), appender))
@@ -177,8 +142,13 @@ impl Segment {
             written: AtomicU64::new(content.len() as u64),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
+            is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
         }))
+    }
+
+    pub(super) fn file(&self) -> Arc<dyn File> {
+        self.file.clone()
     }
 
     pub fn name(&self) -> &str {
@@ -233,7 +203,7 @@ impl Segment {
         let start = written / BLOCK * BLOCK;
         let whole_end = published / BLOCK * BLOCK;
         let end = if edge { published } else { whole_end };
-        if end <= written {
+        if end <= written || state.is_released {
             return Ok(0);
         }
         if state.is_ended {
@@ -296,6 +266,26 @@ impl Segment {
         self.file.sync().context(|| format!("syncing log file {}", self.name()))
     }
 
+    /// Notes that a store over the segment has grown.
+    pub fn set_grown(&self) {
+        self.is_grown.store(true, Ordering::Release);
+    }
+
+    pub fn is_grown(&self) -> bool {
+        self.is_grown.load(Ordering::Acquire)
+    }
+
+    /// Cuts off the space behind the content, if that is much. It is prepared again when it is needed.
+    pub fn trim(&self) {
+        let mut state = self.write.lock().expect("no panic while held");
+        let end = self.written.load(Ordering::Relaxed).next_multiple_of(BLOCK) + SPACE_KEPT_BYTES;
+        let is_in_use = !state.is_ended && !state.is_released;
+        // If this fails, the space is used later.
+        if is_in_use && state.extent >= end + SPACE_TRIMMED_BYTES_MIN && self.file.set_len(end).is_ok() {
+            state.extent = end;
+        }
+    }
+
     /// Compares the bytes that were written to the file with those in memory; returns how many were compared.
     ///
     /// # Errors
@@ -311,6 +301,9 @@ impl Segment {
             let found = &buffer[..read.min(len as usize)];
             let same = expected.iter().zip(found).take_while(|(one, other)| one == other).count();
             if same < expected.len() {
+                if self.write.lock().expect("no panic while held").is_released {
+                    return Ok(0);
+                }
                 let expected = "the bytes that were written to the log";
                 return Err(Corruption::new(self.name(), at + same as u64, expected, "others").into());
             }
@@ -319,9 +312,16 @@ impl Segment {
         Ok(written)
     }
 
-    /// Declares that all items are durable in tables, so that the file may be recycled once nobody reads the segment.
-    pub fn set_converted(&self) {
-        self.converted.store(true, Ordering::Release);
+    /// Declares that the log does not need the segment any more, durably, so that a repair does not find it. The file
+    /// may be recycled once nobody uses the segment.
+    pub(super) fn release(&self, release: impl Fn(&dyn File) -> Result<()>) -> Result<()> {
+        let mut state = self.write.lock().expect("no panic while held");
+        if !state.is_ended && !state.is_released {
+            state.is_released = true;
+            release(&*self.file)?;
+            self.converted.store(true, Ordering::Release);
+        }
+        Ok(())
     }
 
     /// Writes all content to the file, durably, and leaves the file to readers of the log.
@@ -351,17 +351,6 @@ impl Drop for Segment {
             self.recycler.add(self.file.clone());
         }
     }
-}
-
-/// The name of log file `number`. Recycled files keep their name; the segment's number is in the header.
-fn file_name(number: u64) -> String {
-    format!("log-{number:08}")
-}
-
-/// The number in a log file's name; `None` for names that were not made here.
-fn name_number(name: &str) -> Option<u64> {
-    // A number beyond the bound is not ours: ours will never get that high.
-    name.strip_prefix("log-")?.parse().ok().filter(|&number| number < u64::MAX / 2)
 }
 
 /// Whether `name` is that of a log file.

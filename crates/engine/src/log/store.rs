@@ -9,6 +9,7 @@ use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
+use super::entry_bound::EntryBound;
 use super::prefix_list::PrefixList;
 use super::segment::Segment;
 use super::waits::LogWaits;
@@ -20,6 +21,12 @@ use crate::item::Item;
 const ENTRIES_MIN: usize = 64;
 /// Entries of a shard's index before its first item: many keyspaces write nothing between two freezes.
 const ENTRIES_AT_FIRST: usize = 4;
+/// Number of items that are examined when a shard is full, and the share of tombstones among them from which on items
+/// seem to live for a short time. Each item of a queue is followed by its tombstone.
+const SAMPLES_MAX: usize = 256;
+const TOMBSTONE_SHARE_MIN: f64 = 1.0 / 3.0;
+/// Bytes of a segment from which on it freezes when an index is full, however short items live.
+const GROWN_BYTES_MAX: u64 = 32 << 20;
 
 /// One keyspace's items in one segment.
 ///
@@ -32,7 +39,7 @@ pub(crate) struct LogStore {
     /// How keys become hashes. Shards and the index use the placing bits of a hash.
     hasher: KeyHasher,
     shard_bits: u32,
-    entries_max: usize,
+    entries_max: EntryBound,
     shards: Box<[Shard]>,
     closed: AtomicBool,
 }
@@ -60,13 +67,12 @@ impl LogStore {
         segment: Arc<Segment>,
         hasher: KeyHasher,
         shard_bits: u32,
-        entries_max: u32,
+        entries_max: EntryBound,
         entries_hint: usize,
     ) -> Self {
-        let entries_max = entries_max as usize;
         let entries = match entries_hint {
             0 => ENTRIES_AT_FIRST,
-            hint => hint.clamp(ENTRIES_MIN, entries_max.max(ENTRIES_MIN)),
+            hint => hint.clamp(ENTRIES_MIN, entries_max.planned().max(ENTRIES_MIN)),
         };
         let shards = (0..1usize << shard_bits)
             .map(|_| Shard {
@@ -79,13 +85,36 @@ impl LogStore {
     }
 
     /// Maximum entries of a shard, after which the log must freeze.
-    pub fn entries_max(&self) -> usize {
-        self.entries_max
+    pub fn entries_max(&self) -> &EntryBound {
+        &self.entries_max
     }
 
-    /// Whether the shard's index has room for another entry within its bound, as far as its count tells.
-    pub fn has_room(&self, shard: &Shard) -> bool {
-        shard.index.load().len() < self.entries_max
+    /// Whether the shard's index has room for another entry within its bound, as far as its count tells. Where items
+    /// live for a short time, a bound that is reached is raised.
+    #[inline]
+    pub fn has_room(&self, shard: &Shard) -> Result<bool> {
+        let (len, bound) = (shard.index.load().len(), self.entries_max.now());
+        Ok(len < bound || self.has_more_room(shard, bound)?)
+    }
+
+    #[cold]
+    fn has_more_room(&self, shard: &Shard, bound: usize) -> Result<bool> {
+        if !self.entries_max.may_rise() || self.segment.published() >= GROWN_BYTES_MAX {
+            return Ok(false);
+        }
+        let (mut samples, mut tombstones) = (0_u32, 0_u32);
+        let indexes: Vec<_> = self.shards.iter().map(Shard::index).collect();
+        // They are in the order of their hashes, so the first ones are as good as any.
+        let each = SAMPLES_MAX.div_ceil(indexes.len());
+        for (_, _, offset) in indexes.iter().flat_map(|index| index.entries().take(each)) {
+            samples += 1;
+            tombstones += u32::from(self.segment.item_at(offset)?.is_tombstone());
+        }
+        let is_short_lived = f64::from(tombstones) >= TOMBSTONE_SHARE_MIN * f64::from(samples);
+        if is_short_lived {
+            self.entries_max.raise(bound);
+        }
+        Ok(is_short_lived && shard.index.load().len() < self.entries_max.now())
     }
 
     pub fn shard_bits(&self) -> u32 {
@@ -163,11 +192,11 @@ impl LogStore {
             index.replace(slot, hash, offset);
             return Ok(Indexed::Done);
         }
-        if index.len() < self.entries_max && index.insert(hash, offset).is_ok() {
+        if index.len() < self.entries_max.now() && index.insert(hash, offset).is_ok() {
             self.list_prefix(shard, order, offset);
             return Ok(Indexed::Done);
         }
-        if index.len() >= self.entries_max {
+        if index.len() >= self.entries_max.now() {
             return Ok(Indexed::Full);
         }
         match waits.index.during(&*waits.clock, || self.larger_index(&index, hash, offset))? {
@@ -182,9 +211,9 @@ impl LogStore {
 
     /// A larger index with one entry more; `None` if that takes more than the bound.
     fn larger_index(&self, index: &CuckooTable, hash: KeyHash, offset: u32) -> Result<Option<CuckooTable>> {
-        let mut entries = index.len() * 2;
-        while entries < self.entries_max * 2 {
-            let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, self.entries_max));
+        let (mut entries, entries_max) = (index.len() * 2, self.entries_max.now());
+        while entries < entries_max * 2 {
+            let larger = CuckooTable::with_entries(entries.clamp(ENTRIES_MIN, entries_max));
             if self.copy_index(index, &larger)? && larger.insert(hash, offset).is_ok() {
                 return Ok(Some(larger));
             }
@@ -269,6 +298,26 @@ impl LogStore {
             }
         }
         Ok(true)
+    }
+
+    /// An index of these items of a shard.
+    pub fn index_of(&self, offsets: &[u32]) -> Result<CuckooTable> {
+        let mut entries = offsets.len();
+        loop {
+            let index = CuckooTable::with_entries(entries);
+            let mut is_complete = true;
+            for &offset in offsets {
+                let hash = self.hasher.placing(self.hasher.hash(self.segment.item_at(offset)?.key));
+                is_complete = index.insert(hash, offset).is_ok();
+                if !is_complete {
+                    break;
+                }
+            }
+            if is_complete {
+                return Ok(index);
+            }
+            entries += entries / 8 + 1;
+        }
     }
 
     /// The references to blobs in the items that the indexes lead to.

@@ -19,8 +19,9 @@ use super::group_commit::GroupCommit;
 use super::header::SegmentHeader;
 use super::options::LogOptions;
 use super::record::{self, MARK_LEN_MAX, SEAL_LEN};
+use super::recycler::Recycler;
 use super::retained::RetainedLog;
-use super::segment::{Filling, Recycler, Segment};
+use super::segment::{Filling, Segment};
 use super::waits::LogWaits;
 use crate::blob::Blobs;
 use crate::environment::PlantedBugs;
@@ -323,6 +324,14 @@ impl Log {
         Ok(Position { segment: active.id, offset })
     }
 
+    /// Cuts off space of the log's files that has no content.
+    pub fn trim(&self) {
+        let standby = self.standby.lock().expect("no panic while held");
+        standby.iter().for_each(|standby| standby.segment.trim());
+        self.active_segment().trim();
+        self.recycler.trim();
+    }
+
     /// Forgets a sealed segment whose items are durable in tables.
     pub fn release(&self, segment: &Segment) {
         self.sealed().retain(|sealed| sealed.id != segment.id);
@@ -339,15 +348,19 @@ impl Log {
         Position { segment: active.id, offset: active.published() }
     }
 
-    /// Whether nothing was appended for [`QUIET`]. Growth is noticed only by calls of this function, so call it
-    /// repeatedly.
+    /// Whether nothing was appended for [`QUIET`]; see [`Log::quiet_time`].
     pub fn is_quiet(&self, now: Duration) -> bool {
+        self.quiet_time(now) >= QUIET
+    }
+
+    /// For how long nothing was appended. Growth is noticed only by calls of this function, so call it repeatedly.
+    pub fn quiet_time(&self, now: Duration) -> Duration {
         let end = self.end();
         let mut last_growth = self.last_growth.lock().expect("no panic while held");
         if last_growth.0 != end {
             *last_growth = (end, now);
         }
-        now.saturating_sub(last_growth.1) >= QUIET
+        now.saturating_sub(last_growth.1)
     }
 
     /// Bytes written to log files, prepared space included.

@@ -80,7 +80,14 @@ impl Indexed<'_> {
             // As many shards as the newest run has: the best guess at the size of the keyspace.
             let bits = owner.body.runs.last().map_or(0, |run| run.shard_bits);
             let items = owner.body.plan.plan.sharding.items_for_shards(1 << bits);
-            new_log_store(&owner.body.plan.plan, owner.hasher, self.segment.clone(), items, 0, u64::MAX)
+            new_log_store(
+                &owner.body.plan.plan,
+                owner.hasher,
+                self.segment.clone(),
+                items,
+                0,
+                (u64::MAX, false),
+            )
         });
         let hash = owner.hasher.hash(item.key);
         self.replayed.references.add(item);

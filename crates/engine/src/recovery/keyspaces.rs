@@ -24,8 +24,14 @@ pub(super) fn open(
     check_plan(&state.body.plan.plan, &state.hasher)?;
     let blobs = Arc::new(VersionBlobs { files: blobs.files(), live: state.blob_references.clone() });
     let items = state.body.plan.plan.items_sharded(0, expected_items);
-    let active =
-        new_log_store(&state.body.plan.plan, state.hasher, log.active_segment(), items, 0, entries_max);
+    let active = new_log_store(
+        &state.body.plan.plan,
+        state.hasher,
+        log.active_segment(),
+        items,
+        0,
+        (entries_max, true),
+    );
     let stores = replayed.stores.get(&id).map(Vec::as_slice).unwrap_or_default();
     let frozen = stores.iter().rev().cloned();
     let frozen = frozen.inspect(|store: &Arc<LogStore>| debug_assert!(store.is_closed()));

@@ -30,7 +30,8 @@ use crate::file_names::{
     table_file_name,
 };
 use crate::level::Reclaimer;
-use crate::log::segment::{Filling, Recycler};
+use crate::log::Recycler;
+use crate::log::segment::Filling;
 use crate::log::{Log, LogOptions, RetainedLog, RetainedSegment, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Settings};
@@ -140,6 +141,9 @@ pub(crate) fn open(
     // Removed only now: what the manifest before said may not be durable, and a power cut would bring back a state that
     // names these files.
     remove_all(&*storage, &strays)?;
+    if !settings.read_only {
+        recycler.release(None)?;
+    }
     remove_old_manifests(&*storage, &manifest)?;
     Ok(Shared {
         storage,
@@ -183,6 +187,7 @@ pub(crate) fn open(
         gate,
         directory_lock: Mutex::new(Some(directory_lock)),
         is_closed: AtomicBool::new(false),
+        log_examined: Mutex::default(),
     })
 }
 
@@ -199,7 +204,7 @@ fn retained_log(
             let bytes = file.len().context(|| format!("measuring {}", file.name()))?;
             kept.push(RetainedSegment { header, file, bytes });
         } else {
-            recycler.add(file);
+            recycler.add_unreleased(header.id, file);
         }
     }
     let Settings { log_retention_bytes, log_hold_bytes_max, .. } = *settings;

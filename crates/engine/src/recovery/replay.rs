@@ -18,7 +18,7 @@ use super::index::index;
 use super::segments::{SegmentFile, SegmentFiles, damaged};
 use crate::blob::{BlobFiles, ReferenceCounts};
 use crate::error::{IoContext, Result};
-use crate::log::segment::Recycler;
+use crate::log::Recycler;
 use crate::log::{LogStore, Position, Segment};
 use crate::manifest::DatabaseState;
 
@@ -60,7 +60,7 @@ pub(super) fn replay(
         let segment = files.0.get(&id).filter(|segment| segment.has_header);
         match (segment, state.log_ends.get(&id).copied()) {
             // An earlier recovery skipped this number; a file that still has it is stale.
-            (_, Some(0)) => stale.extend(files.0.get(&id).map(|segment| segment.file.clone())),
+            (_, Some(0)) => stale.extend(files.0.get(&id).map(|segment| (id, segment.file.clone()))),
             (Some(segment), known_end) => {
                 let file = &segment.file;
                 let content = read_content(&**file, segment.header.seed, known_end, check, blobs)?;
@@ -104,8 +104,8 @@ pub(super) fn replay(
     let SegmentFiles(mut unused) = files;
     unused.retain(|&number, _| number >= id);
     let above = unused.keys().next_back().map_or(SegmentId(0), |last| last.next());
-    stale.extend(unused.into_values().map(|segment| segment.file));
-    stale.into_iter().for_each(|file| recycler.add(file));
+    stale.extend(unused.into_iter().map(|(id, segment)| (id, segment.file)));
+    stale.into_iter().for_each(|(id, file)| recycler.add_unreleased(id, file));
     state.next_segment = state.next_segment.max(id).max(above);
     for passed in id.until(state.next_segment) {
         state.log_ends.insert(passed, 0);

@@ -12,8 +12,9 @@ use super::replay::Replayed;
 use super::segments::{SegmentFile, SegmentFiles};
 use crate::blob::BlobFiles;
 use crate::error::Result;
+use crate::log::Recycler;
 use crate::log::salvage::{Piece, Pieces};
-use crate::log::segment::{BLOCK, Recycler};
+use crate::log::segment::BLOCK;
 use crate::log::{Position, Segment, record::Record};
 use crate::manifest::{DatabaseState, read_all};
 

@@ -7,9 +7,10 @@ use alluvium_base::{Corruption, SegmentId};
 use alluvium_io::{AlignedBuffer, File, OpenMode, Storage};
 
 use crate::error::{Error, IoContext, Result};
+use crate::log::Recycler;
 use crate::log::identity::Identities;
 use crate::log::salvage::{Piece, Pieces, proven_durable};
-use crate::log::segment::{BLOCK, Recycler};
+use crate::log::segment::BLOCK;
 use crate::log::{Position, SegmentHeader, segment};
 use crate::log_position::LogPosition;
 use crate::manifest::{DatabaseState, read_all};
@@ -57,6 +58,10 @@ impl SegmentFiles {
             let file = storage.open(&name, OpenMode::Write).context(|| format!("opening {name}"))?;
             let mut block = AlignedBuffer::zeroed(BLOCK as usize);
             let read = file.read_at(&mut block, 0).context(|| format!("reading {name}"))?;
+            if SegmentHeader::is_released(&block[..read]) {
+                recycler.add(file);
+                continue;
+            }
             match SegmentHeader::parse(&name, &block[..read])? {
                 Some(header) if header.id >= state.log_start => {
                     found.insert(header.id, SegmentFile { file, header, has_header: true });

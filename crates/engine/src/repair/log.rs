@@ -106,7 +106,7 @@ impl Repair {
     ) -> Result<()> {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let found = &survey.segments;
-        let mut damaged = self.count_missing(survey, &structure.state)?;
+        let mut damaged = self.count_missing(survey, &structure.state, rebuilt)?;
         for (&id, segment) in found {
             let known_end = structure.state.log_ends.get(&id).copied();
             let bytes = self.read_segment(segment, known_end)?;
@@ -155,6 +155,9 @@ impl Repair {
         let mut headless = Vec::new();
         for name in self.log_files()? {
             let block = self.read_start(&name);
+            if SegmentHeader::is_released(&block) {
+                continue;
+            }
             match SegmentHeader::parse(&name, &block)? {
                 Some(SegmentHeader { id, seed, .. }) if id >= state.log_start => {
                     found.insert(id, Found { name, seed, is_sound: true });
@@ -184,9 +187,12 @@ impl Repair {
         block
     }
 
-    /// Reports the segments that should exist and do not. Returns whether there are any.
-    fn count_missing(&mut self, survey: &LogSurvey, state: &DatabaseState) -> Result<bool> {
+    /// Reports the segments that should exist and do not. Returns whether there are any. If the manifest is `rebuilt`,
+    /// those before the oldest one that exists are taken for converted: not every one of them left a table.
+    fn count_missing(&mut self, survey: &LogSurvey, state: &DatabaseState, rebuilt: bool) -> Result<bool> {
         let found = &survey.segments;
+        let oldest = found.keys().next().copied().filter(|_| rebuilt).unwrap_or_default();
+        let first = state.log_start.max(oldest);
         let mut expected: BTreeSet<SegmentId> =
             state.log_ends.iter().filter(|(_, end)| **end > 0).map(|(&id, _)| id).collect();
         // In an opening a segment after a missing one does not count. That is right for a segment without records,
@@ -194,12 +200,12 @@ impl Repair {
         for (&id, segment) in found {
             let bytes = self.read_segment(segment, state.log_ends.get(&id).copied())?;
             if starts_with_record(segment.seed, &bytes) {
-                expected.extend(state.log_start.max(id.back(SEGMENTS_MISSING_MAX)).until(id));
+                expected.extend(first.max(id.back(SEGMENTS_MISSING_MAX)).until(id));
             }
         }
         if survey.proven.segment > SegmentId(0) {
             let last = survey.proven.segment;
-            expected.extend(state.log_start.max(last.back(SEGMENTS_MISSING_MAX)).until(last.next()));
+            expected.extend(first.max(last.back(SEGMENTS_MISSING_MAX)).until(last.next()));
         }
         expected.retain(|id| !found.contains_key(id) && state.log_ends.get(id) != Some(&0));
         for id in &expected {

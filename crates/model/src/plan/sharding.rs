@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sharding {
     /// Maximum log-index entries of a shard before the log freezes (SILT §3.1 has at most 2¹⁵ buckets of 4). Default
-    /// 16,384. Larger shards mean fewer, larger runs and more memory per merge.
+    /// 16,384. Larger shards mean fewer, larger runs and more memory per merge. Where items are removed while they are
+    /// in the log, shards grow up to 16 times this, with 262,144 entries in all.
     pub log_entries_per_shard: u32,
     /// Share of the keyspace's items that the log holds before it freezes, within the bound above. Default 0.0115.
     /// A larger share costs index memory and disk space, a smaller one more runs.
