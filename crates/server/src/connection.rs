@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::time::Instant;
 
 use alluvium_protocol::{Parser, Reply};
@@ -60,6 +61,14 @@ impl Connection {
     #[inline]
     pub(crate) fn reply(&mut self) -> Reply<'_> {
         Reply::new(&mut self.output, self.session.version)
+    }
+
+    /// Replaces the reply at `bytes` of the buffer by an error.
+    pub(crate) fn replace_by_error(&mut self, bytes: Range<usize>, text: &str) {
+        let after = self.output.split_off(bytes.end);
+        self.output.truncate(bytes.start);
+        self.reply().error(text);
+        self.output.extend_from_slice(&after);
     }
 
     /// Bytes of replies that have not been sent to the client.

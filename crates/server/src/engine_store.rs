@@ -2,9 +2,9 @@
 
 use alluvium::{Db, Health, Keyspace, Metadata, Update};
 
-use crate::store::{Change, Keep, Store, StoreError, StoreHealth};
+use crate::store::{Change, Found, Keep, Store, StoreError, StoreHealth};
 
-/// One keyspace of an open database. Writes have the durability that the database was opened with.
+/// One keyspace of an open database. A commit gives writes the durability that the database was opened with.
 pub(crate) struct EngineStore {
     db: Db,
     keyspace: Keyspace,
@@ -13,9 +13,14 @@ pub(crate) struct EngineStore {
 impl EngineStore {
     /// Opens or creates the keyspace `name` of `db`.
     pub(crate) fn open(db: Db, name: &str) -> Result<Self, StoreError> {
+        let db = db.deferred();
         let keyspace = db.keyspace(name)?;
         Ok(Self { db, keyspace })
     }
+}
+
+fn expiring(expires_at_ms: Option<u64>) -> Metadata {
+    Metadata { expires_at_ms, ..Metadata::default() }
 }
 
 fn kept(metadata: Metadata, keep: Keep) -> Metadata {
@@ -23,10 +28,15 @@ fn kept(metadata: Metadata, keep: Keep) -> Metadata {
         Keep::Nothing => Metadata::default(),
         Keep::Expiry => Metadata { flags: 0, ..metadata },
         Keep::Everything => metadata,
+        Keep::NothingUntil(at_ms) => expiring(Some(at_ms)),
     }
 }
 
 impl Store for EngineStore {
+    fn commit(&self) -> Result<(), StoreError> {
+        Ok(self.db.commit()?)
+    }
+
     fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
         if let [key] = keys {
             each(0, self.keyspace.get(key)?.as_deref());
@@ -42,8 +52,15 @@ impl Store for EngineStore {
         Ok(self.keyspace.contains_key(key)?)
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        Ok(self.keyspace.insert(key, value)?)
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        if let Some((value, Metadata { expires_at_ms, .. })) = self.keyspace.get_with_metadata(key)? {
+            found(Found { value: &value, expires_at_ms });
+        }
+        Ok(())
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Result<(), StoreError> {
+        Ok(self.keyspace.insert_with(key, value, expiring(expires_at_ms))?)
     }
 
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
@@ -54,11 +71,23 @@ impl Store for EngineStore {
         Ok(batch.commit()?)
     }
 
-    fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
+    fn update(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError> {
         self.keyspace.update_with_metadata(key, |current| {
             let metadata = current.map(|(_, metadata)| metadata).unwrap_or_default();
-            match change(current.map(|(value, _)| value)) {
+            let found =
+                current.map(|(value, metadata)| Found { value, expires_at_ms: metadata.expires_at_ms });
+            match change(found) {
                 Change::Keep => Update::Keep,
+                Change::Expire(expires_at_ms) => match current {
+                    Some((value, _)) => {
+                        Update::InsertWith(value.to_vec(), Metadata { expires_at_ms, ..metadata })
+                    }
+                    None => Update::Keep,
+                },
                 Change::Insert(value, keep) => Update::InsertWith(value, kept(metadata, keep)),
                 Change::Remove => Update::Remove,
             }

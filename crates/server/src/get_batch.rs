@@ -9,7 +9,7 @@ use crate::store::Store;
 
 #[cfg(test)]
 #[path = "get_batch_test.rs"]
-mod tests;
+pub(crate) mod tests;
 
 /// Maximum number of gets in a batch: enough to keep a flash device busy, with some to spare for keys found in memory.
 const GETS_MAX: usize = 128;

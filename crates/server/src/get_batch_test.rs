@@ -8,12 +8,19 @@ use super::GetBatch;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
-use crate::store::{Change, Store, StoreError, StoreHealth};
+use crate::store::{Change, Found, Store, StoreError, StoreHealth};
 
 /// Every key is its own value, until `failing`.
-struct Echo;
+pub(crate) struct Echo {
+    /// Whether commits fail.
+    pub(crate) fails: bool,
+}
 
 impl Store for Echo {
+    fn commit(&self) -> Result<(), StoreError> {
+        if self.fails { Err("no commit".into()) } else { Ok(()) }
+    }
+
     fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
         for (position, key) in keys.iter().enumerate() {
             match *key {
@@ -29,7 +36,11 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
-    fn insert(&self, _: &[u8], _: &[u8]) -> Result<(), StoreError> {
+    fn get(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        unreachable!("only gets in batches")
+    }
+
+    fn insert(&self, _: &[u8], _: &[u8], _: Option<u64>) -> Result<(), StoreError> {
         unreachable!("only gets")
     }
 
@@ -37,7 +48,7 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
-    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
+    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
         unreachable!("only gets")
     }
 
@@ -82,7 +93,7 @@ impl Store for Echo {
     }
 }
 
-fn connections(count: usize) -> Connections {
+pub(crate) fn connections(count: usize) -> Connections {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut connections = Connections::default();
     for number in 0..count {
@@ -101,7 +112,7 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
         connections[*number].gets_queued += 1;
         batch.push(*number, key.as_bytes());
     }
-    batch.execute(&mut connections, &Echo);
+    batch.execute(&mut connections, &Echo { fails: false });
     (0..clients)
         .map(|number| {
             assert_eq!(connections[number].gets_queued, 0);

@@ -81,6 +81,7 @@ impl Server {
             options,
             address,
             store,
+            writers: Default::default(),
             started: Instant::now(),
             shutdown,
             counter: Default::default(),

@@ -17,6 +17,8 @@ pub(crate) struct Shared {
     /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
+    /// Number of workers with writes that are not committed.
+    pub(crate) writers: AtomicUsize,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.

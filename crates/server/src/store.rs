@@ -6,6 +6,15 @@
 /// Why a store refused or failed; its text is sent to the client after `ERR `.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
+/// An item as [`Store::update`] has found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found<'a> {
+    /// Its value.
+    pub value: &'a [u8],
+    /// Milliseconds since 1970 from which on it is absent; `None` if it does not expire.
+    pub expires_at_ms: Option<u64>,
+}
+
 /// The decision of [`Store::update`]'s caller about an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -13,6 +22,8 @@ pub enum Change {
     Keep,
     /// It gets this value and keeps that part of the data stored with the old one, or is created with the value alone.
     Insert(Vec<u8>, Keep),
+    /// It keeps its value and flags, and expires then; `None` means never.
+    Expire(Option<u64>),
     /// It is removed.
     Remove,
 }
@@ -26,6 +37,8 @@ pub enum Keep {
     Expiry,
     /// Its expiry and its flags: the value is the old one, changed.
     Everything,
+    /// Nothing, and the item expires at this time, in milliseconds since 1970.
+    NothingUntil(u64),
 }
 
 /// Whether a store takes writes.
@@ -50,7 +63,18 @@ pub enum StoreHealth {
 }
 
 /// A map from keys to values, shared by all worker threads. Every method is atomic with respect to the others.
+///
+/// Writes may return before they are durable: [`Store::commit`] waits for all of them.
 pub trait Store: Send + Sync + 'static {
+    /// Makes all writes so far as durable as the store promises. A worker calls it once for all commands that it has
+    /// read, and sends no reply before. By default it does nothing: writes are durable when they return.
+    ///
+    /// # Errors
+    /// When it is not known which of the writes since the last commit will survive a crash.
+    fn commit(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Looks up `keys` together, so that their reads overlap, and calls `each` with the position of every key and its
     /// value, once a key and in the order of the keys.
     ///
@@ -61,15 +85,22 @@ pub trait Store: Send + Sync + 'static {
     /// Whether there is an item under `key`.
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError>;
 
-    /// Sets the value of `key`. Expiry and flags go.
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError>;
+    /// Calls `found` with the item under `key`, if there is one.
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError>;
+
+    /// Sets the value of `key`, and when it expires, in milliseconds since 1970. An earlier expiry and flags go.
+    fn insert(&self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Result<(), StoreError>;
 
     /// Sets several keys to their values, all or none; of equal keys the last wins. Expiries and flags go.
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError>;
 
     /// Reads the item under `key`, lets `change` decide, and applies that before any other thread writes the item.
     /// `change` may be called several times; the last call counts.
-    fn update(&self, key: &[u8], change: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError>;
+    fn update(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError>;
 
     /// Appends `bytes` to the value of `key`, empty if there is no item, and returns its new length. Expiry and flags
     /// stay.

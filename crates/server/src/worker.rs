@@ -1,8 +1,8 @@
 //! One thread's event loop: sockets in, commands done, replies out.
 //!
 //! A round: wait for ready sockets; read each once and take its whole frames; gets gather in a batch over all clients,
-//! other commands run at once; look the batch up; send every client its replies with one write. One read a round keeps
-//! clients fair. Buffers belong to the worker and are lent to connections only while these have bytes under way, so
+//! other commands run at once; look the batch up; commit all writes; send every client its replies with one write. One
+//! read a round keeps clients fair. Buffers belong to the worker and are lent to connections only while these have bytes under way, so
 //! idle connections cost no buffers.
 
 use std::io::{self, Read};
@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Parser, Progress};
 
-use crate::commands::{self, Context};
+use crate::commands::{self, Command, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::counter::{Answer, Asker};
 use crate::get_batch::GetBatch;
 use crate::inbox::Inbox;
 use crate::readiness::{Event, Interest, Poller};
+use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
 
 /// Maximum number of bytes read from one client in one round.
@@ -38,6 +39,7 @@ pub(crate) struct Worker {
     poller: Poller,
     connections: Connections,
     batch: GetBatch,
+    writes: RoundWrites,
     scratch: Vec<u8>,
     /// Empty reply buffers with some capacity.
     pool: Vec<Vec<u8>>,
@@ -58,6 +60,7 @@ impl Worker {
             poller,
             connections: Connections::default(),
             batch: GetBatch::default(),
+            writes: RoundWrites::default(),
             scratch: vec![0; READ_BYTES_MAX],
             pool: Vec::new(),
             touched: Vec::new(),
@@ -228,7 +231,15 @@ impl Worker {
         }
         let Connection { parser, session, output, awaits_count, .. } = &mut self.connections[number];
         let arguments = parser.arguments(frame);
+        let is_write = commands::find(&arguments[0]).is_some_and(Command::is_write);
+        if is_write {
+            self.writes.begin(&self.shared.writers);
+        }
+        let start = output.len();
         commands::execute(&mut Context::new(arguments, output, session, &self.shared));
+        if is_write {
+            self.writes.add(number, start..output.len());
+        }
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
             parser.shrink();
         }
@@ -253,9 +264,12 @@ impl Worker {
         }
     }
 
-    /// Looks the batch up and sends the replies of the round.
+    /// Looks the batch up, commits, and sends the replies of the round.
     fn finish_round(&mut self) {
         self.batch.execute(&mut self.connections, &*self.shared.store);
+        if !self.touched.is_empty() {
+            self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers);
+        }
         self.shared
             .commands_processed
             .fetch_add(std::mem::take(&mut self.commands_in_round), Ordering::Relaxed);

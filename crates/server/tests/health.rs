@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use alluvium_protocol::Value;
-use alluvium_server::{Change, Server, ServerOptions, Store, StoreError, StoreHealth};
+use alluvium_server::{Change, Found, Server, ServerOptions, Store, StoreError, StoreHealth};
 use common::{Client, Running, bulk, ok};
 
 /// A map that accepts no writes while its disk is full, and no resumption before there is room.
@@ -47,7 +47,11 @@ impl Store for Full {
         Ok(self.items.lock().unwrap().contains_key(key))
     }
 
-    fn insert(&self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+    fn get(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        self.check()
+    }
+
+    fn insert(&self, key: &[u8], value: &[u8], _: Option<u64>) -> Result<(), StoreError> {
         self.check()?;
         self.items.lock().unwrap().insert(key.to_vec(), value.to_vec());
         Ok(())
@@ -55,12 +59,12 @@ impl Store for Full {
 
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
         for (key, value) in pairs {
-            self.insert(key, value)?;
+            self.insert(key, value, None)?;
         }
         Ok(())
     }
 
-    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<&[u8]>) -> Change) -> Result<(), StoreError> {
+    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
         self.check()
     }
 

@@ -81,8 +81,9 @@ struct StoreBench {
 pub fn run(options: &StoreOptions, report: &mut Report) -> Result<(), BenchError> {
     options.validate()?;
     let mut predictor = Predictor::new(options)?;
-    let mut bench = StoreBench::open(options, report.directories())?;
+    // Before the store is open: its memory would be taken for the program's.
     predictor.limit(builder(Path::new(""), options)?.limited_bytes()?);
+    let mut bench = StoreBench::open(options, report.directories())?;
     for phase in &options.phases {
         let predicted = predictor.predict(*phase)?;
         eprint!("{}", prediction::announced(*phase, &predicted));

@@ -15,7 +15,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 /// A key given twice counts twice, as in Redis.
-fn exists(context: &mut Context<'_>) -> Result<(), Failure> {
+pub(super) fn exists(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut found = 0;
     for key in context.arguments.from(1).iter() {
         found += usize::from(context.store().contains(key)?);

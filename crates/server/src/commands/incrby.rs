@@ -26,7 +26,7 @@ fn incrby(context: &mut Context<'_>) -> Result<(), Failure> {
 pub(super) fn add(context: &mut Context<'_>, increment: i64) -> Result<(), Failure> {
     let mut outcome = Err(Failure::NOT_AN_INTEGER);
     context.store().update(&context.arguments[1], &mut |current| {
-        outcome = sum(current, increment);
+        outcome = sum(current.map(|found| found.value), increment);
         match outcome {
             Err(_) => Change::Keep,
             Ok(sum) => {

@@ -1,5 +1,6 @@
-//! `SET key value [NX|XX] [GET] [KEEPTTL]`
+//! `SET key value [NX|XX] [GET] [EX seconds|PX milliseconds|EXAT time|PXAT time|KEEPTTL]`
 
+use super::expiry::{future, option};
 use super::{Command, Context, Failure};
 use crate::store::{Change, Keep};
 
@@ -10,7 +11,7 @@ pub(super) const COMMAND: Command = Command {
     keys: (1, 1, 1),
     group: "string",
     summary: "Set the value of a key",
-    syntax: "key value [NX|XX] [GET] [KEEPTTL]",
+    syntax: "key value [NX|XX] [GET] [EX seconds|PX milliseconds|EXAT time|PXAT time|KEEPTTL]",
     handler: set,
     ..Command::DEFAULT
 };
@@ -32,20 +33,27 @@ struct Options {
 fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
     let (key, value) = (&arguments[1], &arguments[2]);
-    if arguments.len() == 3 {
-        context.store().insert(key, value)?;
+    let Options { condition, wants_previous, keep } = options(context)?;
+    let expires_at_ms = match keep {
+        _ if wants_previous || condition != Condition::Always => None,
+        Keep::Nothing => Some(None),
+        Keep::NothingUntil(at_ms) => Some(Some(at_ms)),
+        Keep::Expiry | Keep::Everything => None,
+    };
+    // What does not depend on the old value is written without reading it.
+    if let Some(expires_at_ms) = expires_at_ms {
+        context.store().insert(key, value, expires_at_ms)?;
         context.reply.ok();
         return Ok(());
     }
-    let Options { condition, wants_previous, keep } = options(context)?;
     let mut previous: Option<Vec<u8>> = None;
     let mut stored = false;
-    context.store().update(key, &mut |current| {
-        previous = current.filter(|_| wants_previous).map(<[u8]>::to_vec);
+    context.store().update(key, &mut |found| {
+        previous = found.filter(|_| wants_previous).map(|found| found.value.to_vec());
         stored = match condition {
             Condition::Always => true,
-            Condition::Absent => current.is_none(),
-            Condition::Present => current.is_some(),
+            Condition::Absent => found.is_none(),
+            Condition::Present => found.is_some(),
         };
         if stored { Change::Insert(value.to_vec(), keep) } else { Change::Keep }
     })?;
@@ -57,22 +65,28 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Items expire only if an import or the library gave them an expiry; an option that would set one is a syntax error
-/// here.
 fn options(context: &Context<'_>) -> Result<Options, Failure> {
     let (mut condition, mut wants_previous, mut keep) = (Condition::Always, false, Keep::Nothing);
-    for at in 3..context.arguments.len() {
+    let mut at = 3;
+    while at < context.arguments.len() {
+        let kind = option(context, at).filter(|_| keep == Keep::Nothing);
         if context.is_word(at, "nx") && condition != Condition::Present {
             condition = Condition::Absent;
         } else if context.is_word(at, "xx") && condition != Condition::Absent {
             condition = Condition::Present;
         } else if context.is_word(at, "get") {
             wants_previous = true;
-        } else if context.is_word(at, "keepttl") {
+        } else if context.is_word(at, "keepttl") && matches!(keep, Keep::Nothing | Keep::Expiry) {
             keep = Keep::Expiry;
+        } else if let Some(kind) = kind
+            && at + 1 < context.arguments.len()
+        {
+            at += 1;
+            keep = Keep::NothingUntil(future(context, at, kind, "set")?);
         } else {
             return Err(Failure::SYNTAX);
         }
+        at += 1;
     }
     Ok(Options { condition, wants_previous, keep })
 }

@@ -1,0 +1,24 @@
+//! `SETEX key seconds value`
+
+use super::expiry::{Base, Unit, future};
+use super::{Command, Context, Failure};
+
+pub(super) const COMMAND: Command = Command {
+    name: "setex",
+    arity: 4,
+    flags: &["write", "denyoom"],
+    keys: (1, 1, 1),
+    group: "string",
+    since: "2.0.0",
+    summary: "Set the value of a key and its time to live, in seconds",
+    syntax: "key seconds value",
+    handler: setex,
+    ..Command::DEFAULT
+};
+
+fn setex(context: &mut Context<'_>) -> Result<(), Failure> {
+    let at_ms = future(context, 2, (Unit::Seconds, Base::Now), "setex")?;
+    context.store().insert(&context.arguments[1], &context.arguments[3], Some(at_ms))?;
+    context.reply.ok();
+    Ok(())
+}
