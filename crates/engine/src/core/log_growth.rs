@@ -2,7 +2,7 @@
 
 use alluvium_io::sync::atomic::{AtomicU32, Ordering};
 
-/// Maximum number of stores that keep to the plan after one that has grown in vain: 1, 3, 7, then always so many.
+/// Maximum number of stores that keep to the plan after one that has grown in vain. The pauses are 1, 3, 7, then 15.
 const PAUSE_MAX: u32 = 15;
 /// Share of a grown store's items that its conversion must drop.
 const DROPPED_SHARE_MIN: f64 = 0.25;

@@ -10,7 +10,7 @@ pub(super) enum Line<'a> {
     Request(Request<'a>),
     /// A request whose value follows.
     Block(Block<'a>),
-    /// A request that is refused, and whose value of so many bytes (its line end included) follows.
+    /// A refused request, followed by its value: the number of bytes, line end included.
     Skip {
         /// The answer.
         refusal: Refusal<'a>,
