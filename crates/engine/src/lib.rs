@@ -63,7 +63,7 @@ pub use error::{Error, Result};
 pub use hash_key::HashKey;
 pub use limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
 pub use log_position::LogPosition;
-pub use metadata::Metadata;
+pub use metadata::{Metadata, ValueWithMetadata};
 pub use options::{Builder, Durability, PlanChoice};
 pub use order::{KeyspaceOptions, Order};
 #[doc(hidden)]

@@ -14,6 +14,9 @@ pub struct Metadata {
     pub expires_at_ms: Option<u64>,
 }
 
+/// A value and what is stored with it.
+pub type ValueWithMetadata = (Vec<u8>, Metadata);
+
 impl Metadata {
     pub(crate) fn of(item: &Item<'_>) -> Self {
         Self { flags: item.flags, expires_at_ms: item.expires_at_ms }

@@ -115,9 +115,12 @@ fn check(db: &Db, items: &Keyspace, model: &Model) {
     items
         .get_each(&keys, 8, |key, value| drop(each.insert(key.to_vec(), value.map(<[u8]>::to_vec))))
         .unwrap();
-    for ((key, (value, flags)), found) in model.iter().zip(items.multi_get(&keys).unwrap()) {
+    let found =
+        items.multi_get(&keys).unwrap().into_iter().zip(items.multi_get_with_metadata(&keys).unwrap());
+    for ((key, (value, flags)), (found, with_metadata)) in model.iter().zip(found) {
         assert_eq!(found.as_ref(), Some(value));
         let metadata = Metadata { flags: *flags, expires_at_ms: None };
+        assert_eq!(with_metadata, Some((value.clone(), metadata)));
         assert_eq!(items.get_with_metadata(key).unwrap(), Some((value.clone(), metadata)));
         assert_eq!(streamed(items, key).as_ref(), Some(value));
         assert_eq!(each[key].as_ref(), Some(value));
@@ -155,6 +158,9 @@ fn change(rng: &mut StdRng, items: &Keyspace, model: &mut Model) {
                 _ => rng.random_range(3_000..30_000),
             };
             let bytes: Vec<u8> = (0..len).map(|_| rng.random()).collect();
+            let flags = model.get(&key).map_or(0, |(_, flags)| *flags);
+            let refuses = |metadata: Metadata| metadata.flags != flags;
+            assert_eq!(items.append_if(&key, &bytes, refuses).unwrap(), None);
             let (value, _) = model.entry(key.clone()).or_default();
             value.extend_from_slice(&bytes);
             assert_eq!(items.append(&key, &bytes).unwrap(), value.len());

@@ -39,6 +39,11 @@ impl<'a> Reply<'a> {
         self.version = version;
     }
 
+    /// Replies appended to the same buffer, in the version of now.
+    pub fn reborrow(&mut self) -> Reply<'_> {
+        Reply { out: self.out, version: self.version }
+    }
+
     /// Bytes in the buffer, earlier replies included.
     #[inline]
     pub fn buffered_bytes(&self) -> usize {

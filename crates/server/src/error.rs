@@ -8,8 +8,8 @@ use std::net::SocketAddr;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServerError {
-    /// The address can be reached from other machines: choose a loopback address or set
-    /// [`allow_remote`](crate::ServerOptions::allow_remote).
+    /// The address can be reached from other machines: choose a loopback address, or set a
+    /// [`password`](crate::ServerOptions::password) or [`allow_remote`](crate::ServerOptions::allow_remote).
     RemoteAddress(SocketAddr),
     /// The system refused an operation: most often the port is taken, or not ours to take.
     Io {
@@ -37,7 +37,7 @@ impl fmt::Display for ServerError {
             Self::RemoteAddress(address) => write!(
                 out,
                 "{address} can be reached from other machines and there is no password: listen on 127.0.0.1 or ::1, \
-                 or allow remote clients explicitly"
+                 set a password, or allow remote clients explicitly"
             ),
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
             Self::Store(source) => write!(out, "cannot open the store: {source}"),

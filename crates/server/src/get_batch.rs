@@ -5,7 +5,7 @@
 //! Between clients there is no order to keep, since none of the batch has been answered.
 
 use crate::connections::Connections;
-use crate::store::Store;
+use crate::store::{DatabaseNumber, Kind, Store, WrongType};
 
 #[cfg(test)]
 #[path = "get_batch_test.rs"]
@@ -27,13 +27,23 @@ struct Get {
 /// client.
 #[derive(Default)]
 pub(crate) struct GetBatch {
+    /// The database of all of them.
+    database: DatabaseNumber,
     gets: Vec<Get>,
     keys: Vec<u8>,
 }
 
 impl GetBatch {
+    /// Whether a get of `database` can be added: the batch has room, and no gets of another database.
     #[inline]
-    pub(crate) fn push(&mut self, connection: usize, key: &[u8]) {
+    pub(crate) fn accepts(&self, database: DatabaseNumber) -> bool {
+        self.gets.is_empty() || (self.database == database && !self.is_full())
+    }
+
+    /// Adds a get that the batch accepts.
+    #[inline]
+    pub(crate) fn push(&mut self, connection: usize, database: DatabaseNumber, key: &[u8]) {
+        self.database = database;
         self.gets.push(Get {
             connection: connection as u32,
             key_start: self.keys.len() as u32,
@@ -43,7 +53,7 @@ impl GetBatch {
     }
 
     #[inline]
-    pub(crate) fn is_full(&self) -> bool {
+    fn is_full(&self) -> bool {
         self.gets.len() == GETS_MAX || self.keys.len() > KEY_BYTES_MAX
     }
 
@@ -57,12 +67,16 @@ impl GetBatch {
             *key = &self.keys[get.key_start as usize..][..get.key_bytes as usize];
         }
         let mut answered = 0;
-        let found = store.get_many(&keys[..self.gets.len()], &mut |position, value| {
+        let database = store.database(self.database);
+        let found = database.get_many(&keys[..self.gets.len()], &mut |position, found| {
             debug_assert_eq!(position, answered);
             answered += 1;
             let connection = &mut connections[self.gets[position].connection as usize];
             connection.gets_queued -= 1;
-            connection.reply().optional_bulk(value);
+            match found {
+                Some(found) if found.kind != Kind::String => connection.reply().error(WrongType::TEXT),
+                found => connection.reply().optional_bulk(found.map(|found| found.value)),
+            }
         });
         // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {

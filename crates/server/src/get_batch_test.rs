@@ -8,7 +8,10 @@ use super::GetBatch;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
-use crate::store::{Change, Found, Store, StoreError, StoreHealth};
+use crate::store::{
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Store, StoreError,
+    StoreHealth,
+};
 
 /// Every key is its own value, until `failing`.
 pub(crate) struct Echo {
@@ -16,17 +19,62 @@ pub(crate) struct Echo {
     pub(crate) fails: bool,
 }
 
+impl Databases for Echo {
+    fn database(&self, _: DatabaseNumber) -> &dyn Database {
+        self
+    }
+
+    fn atomically(
+        &self,
+        _: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        unreachable!("only gets")
+    }
+}
+
 impl Store for Echo {
     fn commit(&self) -> Result<(), StoreError> {
         if self.fails { Err("no commit".into()) } else { Ok(()) }
     }
 
-    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
+    fn open(&self, _: DatabaseNumber) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn opened(&self) -> Vec<DatabaseNumber> {
+        Vec::new()
+    }
+
+    fn health(&self) -> StoreHealth {
+        StoreHealth::Healthy
+    }
+
+    fn resume(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    fn memory_bytes_max(&self) -> u64 {
+        0
+    }
+}
+
+impl Database for Echo {
+    fn get_many(
+        &self,
+        keys: &[&[u8]],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
         for (position, key) in keys.iter().enumerate() {
+            let found = Found { kind: Kind::String, value: key, flags: 0, expires_at_ms: None };
             match *key {
                 b"failing" => return Err("lost".into()),
                 b"absent" => each(position, None),
-                key => each(position, Some(key)),
+                b"hash" => each(position, Some(Found { kind: Kind::Hash, ..found })),
+                _ => each(position, Some(found)),
             }
         }
         Ok(())
@@ -36,11 +84,15 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
-    fn get(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+    fn get_any(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
         unreachable!("only gets in batches")
     }
 
-    fn insert(&self, _: &[u8], _: &[u8], _: Option<u64>) -> Result<(), StoreError> {
+    fn version(&self, _: &[u8]) -> Result<ItemVersion, StoreError> {
+        unreachable!("only gets")
+    }
+
+    fn insert_with(&self, _: &[u8], _: &[u8], _: Attributes) -> Result<(), StoreError> {
         unreachable!("only gets")
     }
 
@@ -48,11 +100,7 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
-    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
-        unreachable!("only gets")
-    }
-
-    fn append(&self, _: &[u8], _: &[u8]) -> Result<usize, StoreError> {
+    fn update_any(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
         unreachable!("only gets")
     }
 
@@ -72,24 +120,8 @@ impl Store for Echo {
         unreachable!("only gets")
     }
 
-    fn health(&self) -> StoreHealth {
-        StoreHealth::Healthy
-    }
-
-    fn resume(&self) -> Result<(), StoreError> {
-        Ok(())
-    }
-
     fn clear(&self) -> Result<(), StoreError> {
         unreachable!("only gets")
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
-
-    fn memory_bytes_max(&self) -> u64 {
-        0
     }
 }
 
@@ -98,7 +130,7 @@ pub(crate) fn connections(count: usize) -> Connections {
     let mut connections = Connections::default();
     for number in 0..count {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let session = Session::new(number as u64, None);
+        let session = Session::new(number as u64, None, true);
         let parser = Parser::new(Limits::default());
         assert_eq!(connections.insert(Connection::new(stream, session, parser)), number);
     }
@@ -110,7 +142,7 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
     let mut batch = GetBatch::default();
     for (number, key) in gets {
         connections[*number].gets_queued += 1;
-        batch.push(*number, key.as_bytes());
+        batch.push(*number, DatabaseNumber::default(), key.as_bytes());
     }
     batch.execute(&mut connections, &Echo { fails: false });
     (0..clients)
@@ -123,8 +155,10 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
 
 #[test]
 fn replies_go_to_their_clients_in_order() {
-    let gets = [(0, "a"), (1, "b"), (0, "absent"), (1, "c"), (0, "d")];
-    assert_eq!(run(&gets, 2), [r"$1\r\na\r\n$-1\r\n$1\r\nd\r\n", r"$1\r\nb\r\n$1\r\nc\r\n"]);
+    let gets = [(0, "a"), (1, "b"), (0, "absent"), (1, "c"), (0, "d"), (1, "hash")];
+    let wrong = r"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n";
+    let second = format!(r"$1\r\nb\r\n$1\r\nc\r\n{wrong}");
+    assert_eq!(run(&gets, 2), [r"$1\r\na\r\n$-1\r\n$1\r\nd\r\n", &second]);
 }
 
 #[test]

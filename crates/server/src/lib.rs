@@ -4,8 +4,7 @@
 //! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write per client
 //! and round. One file per command, one table of them all: `commands/`.
 //!
-//! Non-goals: passwords and encryption (the address is loopback unless told otherwise), transactions, scripting,
-//! types other than strings, several databases.
+//! Non-goals: encryption (the address is loopback unless told otherwise), scripting, types other than strings.
 #![forbid(unsafe_code)]
 
 mod commands;
@@ -13,13 +12,15 @@ mod connection;
 mod connections;
 mod counter;
 mod descriptors;
-mod engine_store;
+mod engine;
 mod error;
 mod get_batch;
 mod glob;
 mod inbox;
 mod keeper;
 mod options;
+mod password;
+mod queued_commands;
 mod readiness;
 mod round_writes;
 mod server;
@@ -33,6 +34,10 @@ pub use alluvium_protocol::Limits;
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use options::ServerOptions;
+pub use password::Password;
 pub use server::Server;
 pub use shutdown::ShutdownHandle;
-pub use store::{Change, Found, Keep, Store, StoreError, StoreHealth};
+pub use store::{
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind, Store,
+    StoreError, StoreHealth, WrongType,
+};

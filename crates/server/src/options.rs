@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use alluvium_protocol::Limits;
 
+use crate::password::Password;
+
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
 ///
 /// Memory for connections is bounded by `clients_max` times (`limits.frame_bytes_max` + `output_bytes_max`); an idle
@@ -15,9 +17,11 @@ pub struct ServerOptions {
     // Behaviour.
     /// Where to listen. Default 127.0.0.1:6379; port 0 lets the system choose.
     pub address: SocketAddr,
-    /// Whether an address that other machines can reach is allowed. There is no password: anyone who reaches the port
-    /// can read and write everything. Default no.
+    /// Whether an address that other machines can reach is allowed without a password: anyone who reaches the port can
+    /// then read and write everything. Default no.
     pub allow_remote: bool,
+    /// What clients must give (`AUTH`, `HELLO`) before other commands. Default none.
+    pub password: Option<Password>,
     /// Maximum number of connections served at once; one more gets an error and is closed. Default 10,000, as in Redis;
     /// fewer if the process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
     pub clients_max: usize,
@@ -42,6 +46,7 @@ impl Default for ServerOptions {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
             allow_remote: false,
+            password: None,
             clients_max: 10_000,
             idle_timeout: None,
             limits: Limits::default(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use alluvium::Db;
 
 use crate::descriptors;
-use crate::engine_store::EngineStore;
+use crate::engine::EngineStore;
 use crate::inbox::Inbox;
 use crate::keeper;
 use crate::readiness::{Interest, Poller};
@@ -20,8 +20,6 @@ use crate::shared::Shared;
 use crate::worker::Worker;
 use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
 
-/// The keyspace of `SELECT 0`.
-const KEYSPACE: &str = "default";
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
 /// How long to wait before accepting again if not even the descriptor kept for refusing could be opened.
@@ -48,23 +46,24 @@ pub struct Server {
 }
 
 impl Server {
-    /// Binds to the address of `options`, to serve the keyspace `default` of `db`, which is created if it does not
-    /// exist. The database stays open when the server ends.
+    /// Binds to the address of `options`, to serve the keyspaces of `db`: `default` as database 0, which is created
+    /// if it does not exist, and `db1` to `db15`, which are created when a client selects them. The database stays open
+    /// when the server ends.
     ///
     /// # Errors
     /// As [`Server::with_store`], and when the keyspace cannot be opened.
     pub fn bind(options: ServerOptions, db: Db) -> Result<Self, ServerError> {
-        let store = EngineStore::open(db, KEYSPACE).map_err(ServerError::Store)?;
+        let store = EngineStore::open(db).map_err(ServerError::Store)?;
         Self::with_store(options, Arc::new(store))
     }
 
     /// Binds to the address of `options`, to serve any store.
     ///
     /// # Errors
-    /// An address that is not loopback without [`allow_remote`](ServerOptions::allow_remote), or one that the system
-    /// refuses.
+    /// An address that is not loopback with neither a [`password`](ServerOptions::password) nor
+    /// [`allow_remote`](ServerOptions::allow_remote), or one that the system refuses.
     pub fn with_store(options: ServerOptions, store: Arc<dyn Store>) -> Result<Self, ServerError> {
-        if !options.address.ip().is_loopback() && !options.allow_remote {
+        if !options.address.ip().is_loopback() && !options.allow_remote && options.password.is_none() {
             return Err(ServerError::RemoteAddress(options.address));
         }
         let listen = || -> io::Result<(TcpListener, SocketAddr)> {
@@ -189,7 +188,8 @@ impl Server {
             loop {
                 match self.listener.accept() {
                     Ok((stream, peer)) => {
-                        let session = Session::new(next_id, Some(peer));
+                        let session =
+                            Session::new(next_id, Some(peer), self.shared.options.password.is_none());
                         next_id += 1;
                         self.admit(stream, session, workers);
                     }

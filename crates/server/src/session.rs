@@ -5,6 +5,9 @@ use std::time::Instant;
 
 use alluvium_protocol::Version;
 
+use crate::queued_commands::QueuedCommands;
+use crate::store::{DatabaseNumber, ItemVersion};
+
 /// The state of one connection that commands see and set.
 #[derive(Debug)]
 pub(crate) struct Session {
@@ -13,6 +16,13 @@ pub(crate) struct Session {
     pub(crate) peer: Option<SocketAddr>,
     pub(crate) opened: Instant,
     pub(crate) version: Version,
+    pub(crate) database: DatabaseNumber,
+    /// Whether the client has given the password, or needs none.
+    pub(crate) is_authenticated: bool,
+    /// The commands since `MULTI`.
+    pub(crate) transaction: Option<QueuedCommands>,
+    /// The keys that must not change before `EXEC`.
+    pub(crate) watched: Vec<Watched>,
     pub(crate) name: Box<str>,
     pub(crate) library_name: Box<str>,
     pub(crate) library_version: Box<str>,
@@ -23,12 +33,16 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(id: u64, peer: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(id: u64, peer: Option<SocketAddr>, is_authenticated: bool) -> Self {
         Self {
             id,
             peer,
             opened: Instant::now(),
             version: Version::default(),
+            database: DatabaseNumber::default(),
+            is_authenticated,
+            transaction: None,
+            watched: Vec::new(),
             name: Box::default(),
             library_name: Box::default(),
             library_version: Box::default(),
@@ -38,10 +52,28 @@ impl Session {
     }
 
     /// Resets the session to that of a new connection (`RESET`), but keeps the client library's name and version.
-    pub(crate) fn reset(&mut self) {
+    pub(crate) fn reset(&mut self, is_authenticated: bool) {
         self.version = Version::default();
+        self.database = DatabaseNumber::default();
+        self.is_authenticated = is_authenticated;
+        self.transaction = None;
+        self.watched.clear();
         self.name = Box::default();
     }
+
+    /// Whether commands are executed when they come: the client may, and is not in a transaction.
+    #[inline]
+    pub(crate) fn executes(&self) -> bool {
+        self.is_authenticated && self.transaction.is_none()
+    }
+}
+
+/// A key that a client watches, as it was at the time of `WATCH`.
+#[derive(Debug)]
+pub(crate) struct Watched {
+    pub(crate) database: DatabaseNumber,
+    pub(crate) key: Box<[u8]>,
+    pub(crate) version: ItemVersion,
 }
 
 /// Whether `text` may be in a client list, which is separated by spaces and line ends: printable ASCII without spaces.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Parser, Progress};
 
-use crate::commands::{self, Command, Context};
+use crate::commands::{self, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::counter::{Answer, Asker};
@@ -203,12 +203,15 @@ impl Worker {
                         continue;
                     }
                     self.commands_in_round += 1;
-                    if arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get") {
-                        self.batch.push(number, &arguments[1]);
-                        connection.gets_queued += 1;
-                        if self.batch.is_full() {
-                            self.batch.execute(&mut self.connections, &*self.shared.store);
+                    let is_get = arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get");
+                    if is_get && connection.session.executes() {
+                        let database = connection.session.database;
+                        if self.batch.accepts(database) {
+                            self.batch.push(number, database, &arguments[1]);
+                        } else {
+                            self.push_into_next_batch(number, frame);
                         }
+                        self.connections[number].gets_queued += 1;
                     } else {
                         self.execute(number, frame);
                     }
@@ -224,6 +227,14 @@ impl Worker {
         }
     }
 
+    /// Looks the batch up, and begins the next one with the get that the parser has just completed.
+    fn push_into_next_batch(&mut self, number: usize, frame: &[u8]) {
+        self.batch.execute(&mut self.connections, &*self.shared.store);
+        let connection = &self.connections[number];
+        let key = &connection.parser.arguments(frame)[1];
+        self.batch.push(number, connection.session.database, key);
+    }
+
     /// Executes the command that the parser has just completed, after the gets that came before it.
     fn execute(&mut self, number: usize, frame: &[u8]) {
         if self.connections[number].gets_queued > 0 {
@@ -231,7 +242,7 @@ impl Worker {
         }
         let Connection { parser, session, output, awaits_count, .. } = &mut self.connections[number];
         let arguments = parser.arguments(frame);
-        let is_write = commands::find(&arguments[0]).is_some_and(Command::is_write);
+        let is_write = commands::may_write(&arguments[0], session);
         if is_write {
             self.writes.begin(&self.shared.writers);
         }
@@ -246,7 +257,8 @@ impl Worker {
         if std::mem::take(&mut session.wants_count) {
             *awaits_count = true;
             let inbox = Arc::clone(&self.inbox);
-            self.shared.counter.ask(Asker { inbox, connection: number, session: session.id });
+            let (session, database) = (session.id, session.database);
+            self.shared.counter.ask(Asker { inbox, connection: number, session, database });
         }
     }
 

@@ -8,7 +8,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use alluvium_protocol::Value;
-use alluvium_server::{Change, Found, Server, ServerOptions, Store, StoreError, StoreHealth};
+use alluvium_server::{
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Server, ServerOptions,
+    Store, StoreError, StoreHealth,
+};
 use common::{Client, Running, bulk, ok};
 
 /// A map that accepts no writes while its disk is full, and no resumption before there is room.
@@ -36,10 +39,65 @@ impl Full {
     }
 }
 
+impl Databases for Full {
+    fn database(&self, _: DatabaseNumber) -> &dyn Database {
+        self
+    }
+
+    fn atomically(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        body(self)
+    }
+}
+
 impl Store for Full {
-    fn get_many(&self, keys: &[&[u8]], each: &mut dyn FnMut(usize, Option<&[u8]>)) -> Result<(), StoreError> {
+    fn open(&self, _: DatabaseNumber) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    fn opened(&self) -> Vec<DatabaseNumber> {
+        vec![DatabaseNumber::default()]
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.health.lock().unwrap().clone().unwrap_or(StoreHealth::Healthy)
+    }
+
+    fn resume(&self) -> Result<(), StoreError> {
+        self.attempts.fetch_add(1, Ordering::SeqCst);
+        let less = |left: u32| left.checked_sub(1);
+        if self.failures_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
+            return Err("no space yet".into());
+        }
+        *self.health.lock().unwrap() = None;
+        Ok(())
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        0
+    }
+
+    fn memory_bytes_max(&self) -> u64 {
+        0
+    }
+}
+
+impl Database for Full {
+    fn get_many(
+        &self,
+        keys: &[&[u8]],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
         let items = self.items.lock().unwrap();
-        keys.iter().enumerate().for_each(|(at, key)| each(at, items.get(*key).map(Vec::as_slice)));
+        for (position, key) in keys.iter().enumerate() {
+            let value = items.get(*key).map(Vec::as_slice);
+            each(
+                position,
+                value.map(|value| Found { kind: Kind::String, value, flags: 0, expires_at_ms: None }),
+            );
+        }
         Ok(())
     }
 
@@ -47,11 +105,15 @@ impl Store for Full {
         Ok(self.items.lock().unwrap().contains_key(key))
     }
 
-    fn get(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+    fn get_any(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
         self.check()
     }
 
-    fn insert(&self, key: &[u8], value: &[u8], _: Option<u64>) -> Result<(), StoreError> {
+    fn version(&self, _: &[u8]) -> Result<ItemVersion, StoreError> {
+        Ok(ItemVersion([0; 32]))
+    }
+
+    fn insert_with(&self, key: &[u8], value: &[u8], _: Attributes) -> Result<(), StoreError> {
         self.check()?;
         self.items.lock().unwrap().insert(key.to_vec(), value.to_vec());
         Ok(())
@@ -64,12 +126,8 @@ impl Store for Full {
         Ok(())
     }
 
-    fn update(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
+    fn update_any(&self, _: &[u8], _: &mut dyn FnMut(Option<Found<'_>>) -> Change) -> Result<(), StoreError> {
         self.check()
-    }
-
-    fn append(&self, _: &[u8], _: &[u8]) -> Result<usize, StoreError> {
-        self.check().map(|()| 0)
     }
 
     fn scan(&self, _: u64, _: usize, _: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
@@ -88,30 +146,8 @@ impl Store for Full {
         Ok(Some(self.approximate_len()))
     }
 
-    fn health(&self) -> StoreHealth {
-        self.health.lock().unwrap().clone().unwrap_or(StoreHealth::Healthy)
-    }
-
-    fn resume(&self) -> Result<(), StoreError> {
-        self.attempts.fetch_add(1, Ordering::SeqCst);
-        let less = |left: u32| left.checked_sub(1);
-        if self.failures_left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok() {
-            return Err("no space yet".into());
-        }
-        *self.health.lock().unwrap() = None;
-        Ok(())
-    }
-
     fn clear(&self) -> Result<(), StoreError> {
         self.check()
-    }
-
-    fn memory_bytes(&self) -> u64 {
-        0
-    }
-
-    fn memory_bytes_max(&self) -> u64 {
-        0
     }
 }
 

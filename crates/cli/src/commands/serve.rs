@@ -2,12 +2,12 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alluvium::{Db, Durability};
 use alluvium_base::units;
-use alluvium_server::{Server, ServerError, ServerOptions, raise_descriptor_limit};
+use alluvium_server::{Password, Server, ServerError, ServerOptions, raise_descriptor_limit};
 
 use crate::database::YoungOptions;
 use crate::failure::Failure;
@@ -27,9 +27,12 @@ pub struct Options {
     /// Address to listen on instead of the loopback address, including the port
     #[arg(long, conflicts_with = "port")]
     address: Option<SocketAddr>,
-    /// Allow an address that other machines can reach. There is no password
+    /// Allow an address that other machines can reach without a password
     #[arg(long)]
     allow_remote: bool,
+    /// File whose first line is the password that clients must give; ALLUVIUM_PASSWORD by default
+    #[arg(long)]
+    password_file: Option<PathBuf>,
     /// Maximum connections served at once; 10000 by default. Reduced if the process may not have that many descriptors
     #[arg(long)]
     clients_max: Option<usize>,
@@ -52,6 +55,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let server_options = ServerOptions {
         address: options.address.unwrap_or(loopback),
         allow_remote: options.allow_remote,
+        password: password(options.password_file.as_deref())?,
         clients_max: options.clients_max.unwrap_or(defaults.clients_max),
         workers: options.workers.unwrap_or(defaults.workers),
         ..defaults
@@ -70,6 +74,25 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     server.run().map_err(failure)?;
     db.close()?;
     Ok(())
+}
+
+/// The password of the file, or of the environment. A password on the command line would be in the list of processes.
+fn password(file: Option<&Path>) -> Result<Option<Password>, Failure> {
+    let text = match file {
+        Some(file) => {
+            let text = std::fs::read_to_string(file)
+                .map_err(|error| Failure::Failed(format!("cannot read {}: {error}", file.display())))?;
+            text.lines().next().unwrap_or_default().to_owned()
+        }
+        None => match std::env::var("ALLUVIUM_PASSWORD") {
+            Ok(text) => text,
+            Err(_) => return Ok(None),
+        },
+    };
+    match Password::new(text) {
+        Some(password) => Ok(Some(password)),
+        None => Err(Failure::Failed("the password is empty".to_owned())),
+    }
 }
 
 fn failure(error: ServerError) -> Failure {

@@ -46,6 +46,18 @@ impl Keyspace {
     /// # Errors
     /// [`Error::ValueTooLarge`] if the value would become longer than the limit. It stays unchanged.
     pub fn append(&self, key: impl AsRef<[u8]>, bytes: impl AsRef<[u8]>) -> Result<usize> {
+        let len = self.append_if(key, bytes, |_| true)?;
+        Ok(len.expect("every item is accepted"))
+    }
+
+    /// Like [`Keyspace::append`], if `accepts` returns `true` for the metadata of the item, the default if there is no
+    /// item. Otherwise changes nothing and returns `None`.
+    pub fn append_if(
+        &self,
+        key: impl AsRef<[u8]>,
+        bytes: impl AsRef<[u8]>,
+        accepts: impl Fn(Metadata) -> bool,
+    ) -> Result<Option<usize>> {
         let (key, bytes) = (key.as_ref(), bytes.as_ref());
         let shared = self.database();
         let keyspace = &*self.shared;
@@ -64,6 +76,9 @@ impl Keyspace {
                 let view = View { era: None, ..*view };
                 view.find(hash, &stored_key, |view, item| grow(view, key, item, bytes))
             })?;
+            if !accepts(grown.metadata) {
+                return Ok(None);
+            }
             if grown.is_same {
                 break (grown.len, None);
             }
@@ -101,7 +116,7 @@ impl Keyspace {
             Some(position) => self.acknowledge(position)?,
             None => self.acknowledgement.give_for_seen(shared)?,
         }
-        Ok(len)
+        Ok(Some(len))
     }
 }
 

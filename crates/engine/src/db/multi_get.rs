@@ -11,6 +11,7 @@ use crate::blob::{LargeValue, Reference};
 use crate::core::{Moment, Shared};
 use crate::error::Result;
 use crate::item::{Item, ItemKind};
+use crate::metadata::{Metadata, ValueWithMetadata};
 use crate::table::{HeldRoom, PAGE_BYTES, Section};
 
 /// Maximum number of large values that one `multi_get` reads together: each takes at most one mebibyte of buffer.
@@ -20,34 +21,52 @@ impl Keyspace {
     /// The values of many keys, in their order. All page reads are in flight together, then the reads of up to 16 large
     /// values at a time.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(values(self.multi_get_with_metadata(keys)?))
+    }
+
+    /// Like [`Keyspace::multi_get`], with flags and expiries.
+    pub fn multi_get_with_metadata<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+    ) -> Result<Vec<Option<ValueWithMetadata>>> {
         let shared = self.database();
         self.shared.check_present()?;
         let keyspace = &*self.shared;
         let era = shared.rows.era();
         retry_when_moved(keyspace, |version| {
-            View { shared, keyspace, version, moment: Moment::Now(shared), era }.multi_get(keys)
+            View { shared, keyspace, version, moment: Moment::Now(shared), era }.multi_get_with_metadata(keys)
         })
     }
+}
+
+fn values(items: Vec<Option<ValueWithMetadata>>) -> Vec<Option<Vec<u8>>> {
+    items.into_iter().map(|item| item.map(|(value, _)| value)).collect()
 }
 
 impl View<'_> {
     /// The values of many keys, in their order, with all page reads in flight together.
     pub fn multi_get<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<Vec<u8>>>> {
+        Ok(values(self.multi_get_with_metadata(keys)?))
+    }
+
+    /// Like [`View::multi_get`], with metadata.
+    fn multi_get_with_metadata<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<ValueWithMetadata>>> {
         self.shared.check_open()?;
-        let mut values = vec![None; keys.len()];
+        let mut found = vec![None; keys.len()];
         // Large values wait until all pages are read, and are then read together. No room for pages is held by then,
         // so that callers that wait for room do not wait for each other.
-        let mut large: Vec<(usize, Reference)> = Vec::new();
-        let mut in_pieces: Vec<(usize, Vec<u8>)> = Vec::new();
+        let mut large: Vec<(usize, Reference, Metadata)> = Vec::new();
+        let mut in_pieces: Vec<(usize, Vec<u8>, Metadata)> = Vec::new();
         let mut visit = |number: usize, item: Option<&Item<'_>>| -> Result<()> {
             let Some(item) = item else { return Ok(()) };
+            let metadata = Metadata::of(item);
             if !item.is_reference() {
-                values[number] = Some(item.value.to_vec());
+                found[number] = Some((item.value.to_vec(), metadata));
                 return Ok(());
             }
             match LargeValue::required(item)?.single() {
-                Some(reference) => large.push((number, reference)),
-                None => in_pieces.push((number, item.value.to_vec())),
+                Some(reference) => large.push((number, reference, metadata)),
+                None => in_pieces.push((number, item.value.to_vec(), metadata)),
             }
             Ok(())
         };
@@ -58,17 +77,17 @@ impl View<'_> {
         }
         for large in large.chunks(self.shared.memory.budget().large_in_flight(LARGE_IN_FLIGHT_MAX)) {
             let items: Vec<_> =
-                large.iter().map(|&(number, reference)| (keys[number].as_ref(), reference)).collect();
-            for (&(number, _), value) in large.iter().zip(self.large_values(&items)?) {
-                values[number] = Some(value);
+                large.iter().map(|&(number, reference, _)| (keys[number].as_ref(), reference)).collect();
+            for (&(number, _, metadata), value) in large.iter().zip(self.large_values(&items)?) {
+                found[number] = Some((value, metadata));
             }
         }
-        for (number, value) in in_pieces {
+        for (number, value, metadata) in in_pieces {
             let key = keys[number].as_ref();
             let item = Item { kind: ItemKind::Reference, value: &value, ..Item::tombstone(key) };
-            values[number] = Some(self.value(key, &item)?);
+            found[number] = Some((self.value(key, &item)?, metadata));
         }
-        Ok(values)
+        Ok(found)
     }
 }
 

@@ -17,7 +17,7 @@ use super::read::View;
 use super::update::witnessed;
 use crate::blob::StoredKey;
 use crate::condition::ItemVersion;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 
 /// Number of attempts of [`Db::transaction`] after which it yields to other threads before each retry.
@@ -44,7 +44,15 @@ impl Db {
     ///
     /// An error of `body` ends the transaction without effect. `body` should only read and write through the
     /// transaction, since it may run several times. Costs a get for each key read, and the writes of a batch.
-    pub fn transaction<R>(&self, mut body: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+    pub fn transaction<R>(&self, body: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+        self.try_transaction(body)
+    }
+
+    /// Like [`Db::transaction`], for a `body` with errors of its own.
+    pub fn try_transaction<R, E: From<Error>>(
+        &self,
+        mut body: impl FnMut(&mut Transaction) -> std::result::Result<R, E>,
+    ) -> std::result::Result<R, E> {
         let mut attempt = 0;
         loop {
             let mut transaction = Transaction::new(self.batch());

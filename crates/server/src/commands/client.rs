@@ -83,10 +83,11 @@ fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     }
     let _ = writeln!(
         line,
-        " laddr={} name={} age={} db=0 resp={} lib-name={} lib-ver={}",
+        " laddr={} name={} age={} db={} resp={} lib-name={} lib-ver={}",
         context.shared.address,
         session.name,
         session.opened.elapsed().as_secs(),
+        session.database,
         if session.version == Version::Resp3 { 3 } else { 2 },
         session.library_name,
         session.library_version,

@@ -3,6 +3,7 @@
 use super::{Command, Context, Failure};
 use crate::glob;
 use crate::shared::Shared;
+use crate::store::DatabaseNumber;
 
 pub(super) const COMMAND: Command = Command {
     name: "config",
@@ -46,7 +47,7 @@ fn parameters(shared: &Shared) -> Vec<(&'static str, String)> {
     vec![
         ("appendonly", "no".to_owned()),
         ("bind", shared.address.ip().to_string()),
-        ("databases", "1".to_owned()),
+        ("databases", DatabaseNumber::COUNT.to_string()),
         ("io-threads", options.workers.to_string()),
         ("maxclients", shared.clients_max.to_string()),
         ("maxmemory", shared.store.memory_bytes_max().to_string()),

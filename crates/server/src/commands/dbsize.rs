@@ -21,6 +21,11 @@ pub(super) const QUICK_VISITS_MAX: u64 = 8192;
 fn dbsize(context: &mut Context<'_>) -> Result<(), Failure> {
     match context.store().count_within(QUICK_VISITS_MAX)? {
         Some(items) => context.reply.count(usize::try_from(items).unwrap_or(usize::MAX)),
+        None if context.is_in_transaction => {
+            return Err(Failure::Fixed(
+                "ERR DBSIZE of a large database is not possible within a transaction",
+            ));
+        }
         None => context.session.wants_count = true,
     }
     Ok(())

@@ -21,7 +21,7 @@ pub(super) fn del(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut deleted = 0;
     for key in context.arguments.from(1).iter() {
         let mut existed = false;
-        context.store().update(key, &mut |current| {
+        context.store().update_any(key, &mut |current| {
             existed = current.is_some();
             if existed { Change::Remove } else { Change::Keep }
         })?;

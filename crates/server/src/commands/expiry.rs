@@ -116,7 +116,7 @@ pub(super) fn set_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> R
     let command = String::from_utf8_lossy(&context.arguments[0]).to_ascii_lowercase();
     let at_ms = absolute_ms(context.integer(2)?, unit, base).ok_or_else(|| invalid(&command))?;
     let mut is_changed = false;
-    context.store().update(&context.arguments[1], &mut |found| {
+    context.store().update_any(&context.arguments[1], &mut |found| {
         is_changed = found.is_some_and(|found| conditions.hold(found.expires_at_ms, at_ms));
         match u64::try_from(at_ms) {
             _ if !is_changed => Change::Keep,
@@ -131,7 +131,7 @@ pub(super) fn set_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> R
 /// Replies when the key expires: -1 if it does not, -2 if there is none.
 pub(super) fn get_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> Result<(), Failure> {
     let mut found = None;
-    context.store().get(&context.arguments[1], &mut |item| found = Some(item.expires_at_ms))?;
+    context.store().get_any(&context.arguments[1], &mut |item| found = Some(item.expires_at_ms))?;
     let time = match found {
         None => -2,
         Some(None) => -1,

@@ -8,23 +8,27 @@ pub(super) const COMMAND: Command = Command {
     flags: &["write"],
     group: "server",
     complexity: "O(n) in the number of tables",
-    summary: "Remove all keys",
+    summary: "Remove all keys of all databases",
     syntax: "[ASYNC|SYNC]",
-    handler: flush,
+    handler: flushall,
     ..Command::DEFAULT
 };
 
 /// The items are gone when the reply comes; their space is reclaimed after it in either mode.
-pub(super) fn flush(context: &mut Context<'_>) -> Result<(), Failure> {
+fn flushall(context: &mut Context<'_>) -> Result<(), Failure> {
+    check_options(context)?;
+    for number in context.shared.store.opened() {
+        context.databases.database(number).clear()?;
+    }
+    context.reply.ok();
+    Ok(())
+}
+
+pub(super) fn check_options(context: &Context<'_>) -> Result<(), Failure> {
     let legal = match context.arguments.len() {
         1 => true,
         2 => context.is_word(1, "async") || context.is_word(1, "sync"),
         _ => false,
     };
-    if !legal {
-        return Err(Failure::SYNTAX);
-    }
-    context.store().clear()?;
-    context.reply.ok();
-    Ok(())
+    if legal { Ok(()) } else { Err(Failure::SYNTAX) }
 }

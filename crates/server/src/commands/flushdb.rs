@@ -1,7 +1,18 @@
-//! `FLUSHDB [ASYNC|SYNC]`: there is one database, so this is `FLUSHALL`.
+//! `FLUSHDB [ASYNC|SYNC]`
 
-use super::Command;
-use super::flushall;
+use super::flushall::{self, check_options};
+use super::{Command, Context, Failure};
 
-pub(super) const COMMAND: Command =
-    Command { name: "flushdb", summary: "Remove all keys from the current database", ..flushall::COMMAND };
+pub(super) const COMMAND: Command = Command {
+    name: "flushdb",
+    summary: "Remove all keys from the current database",
+    handler: flushdb,
+    ..flushall::COMMAND
+};
+
+fn flushdb(context: &mut Context<'_>) -> Result<(), Failure> {
+    check_options(context)?;
+    context.store().clear()?;
+    context.reply.ok();
+    Ok(())
+}

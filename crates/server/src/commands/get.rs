@@ -16,7 +16,8 @@ pub(super) const COMMAND: Command = Command {
 
 /// In the table for completeness: the worker takes gets out of the stream before dispatch and looks them up together.
 fn get(context: &mut Context<'_>) -> Result<(), Failure> {
-    let key = &context.arguments[1];
-    context.store().get_many(&[key], &mut |_, value| context.reply.optional_bulk(value))?;
+    let mut value = None;
+    context.store().get(&context.arguments[1], &mut |found| value = Some(found.value.to_vec()))?;
+    context.reply.optional_bulk(value.as_deref());
     Ok(())
 }

@@ -23,7 +23,7 @@ pub(super) fn getrange(context: &mut Context<'_>) -> Result<(), Failure> {
     let (start, end) = (context.integer(2)?, context.integer(3)?);
     let reply = &mut context.reply;
     let mut is_found = false;
-    context.shared.store.get(&context.arguments[1], &mut |found| {
+    context.databases.database(context.session.database).get(&context.arguments[1], &mut |found| {
         is_found = true;
         let part = part(start, end, found.value.len()).map_or(&[][..], |part| &found.value[part]);
         reply.bulk(part);

@@ -2,6 +2,7 @@
 
 use alluvium_protocol::{Version, integer};
 
+use super::auth::authenticate;
 use super::client::checked_name;
 use super::{Command, Context, Failure, REDIS_VERSION};
 
@@ -34,10 +35,7 @@ fn hello(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut at = 2;
     while let Some(option) = arguments.get(at) {
         if context.is_word(at, "auth") && at + 2 < arguments.len() {
-            // There are no passwords: as in a Redis without one, the default user passes with any.
-            if &arguments[at + 1] != b"default" {
-                return Err(Failure::Fixed("WRONGPASS invalid username-password pair or user is disabled."));
-            }
+            authenticate(context, &arguments[at + 1], &arguments[at + 2])?;
             at += 3;
         } else if context.is_word(at, "setname") && at + 1 < arguments.len() {
             name = Some(checked_name(&arguments[at + 1])?);
@@ -46,6 +44,13 @@ fn hello(context: &mut Context<'_>) -> Result<(), Failure> {
             let option = String::from_utf8_lossy(option);
             return Err(Failure::Text(format!("ERR Syntax error in HELLO option '{option}'")));
         }
+    }
+    if !context.session.is_authenticated {
+        return Err(Failure::Fixed(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
+             <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the \
+             same time",
+        ));
     }
     if let Some(name) = name {
         context.session.name = name;

@@ -111,13 +111,16 @@ fn cluster(_: &Shared, out: &mut String) -> std::fmt::Result {
 
 /// Exact if that is known or quickly counted; otherwise an estimate that says so, because INFO is requested often.
 fn keyspace(shared: &Shared, out: &mut String) -> std::fmt::Result {
-    let counted = shared.store.count_within(QUICK_VISITS_MAX).ok().flatten();
-    let (keys, estimated) = match counted {
-        Some(keys) => (keys, ""),
-        None => (shared.store.approximate_len(), ",estimated=1"),
-    };
-    if keys == 0 {
-        return Ok(());
+    for number in shared.store.opened() {
+        let database = shared.store.database(number);
+        let counted = database.count_within(QUICK_VISITS_MAX).ok().flatten();
+        let (keys, estimated) = match counted {
+            Some(keys) => (keys, ""),
+            None => (database.approximate_len(), ",estimated=1"),
+        };
+        if keys > 0 {
+            write!(out, "db{number}:keys={keys},expires=0,avg_ttl=0{estimated}\r\n")?;
+        }
     }
-    write!(out, "db0:keys={keys},expires=0,avg_ttl=0{estimated}\r\n")
+    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `MGET key [key ...]`
 
 use super::{Command, Context, Failure};
+use crate::store::Found;
 
 pub(super) const COMMAND: Command = Command {
     name: "mget",
@@ -30,7 +31,10 @@ fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
             grouped += 1;
         }
         let reply = &mut context.reply;
-        context.shared.store.get_many(&group[..grouped], &mut |_, value| reply.optional_bulk(value))?;
+        let database = context.databases.database(context.session.database);
+        database.get_many(&group[..grouped], &mut |_, found| {
+            reply.optional_bulk(found.and_then(Found::string));
+        })?;
         if reply.buffered_bytes() > context.shared.options.output_bytes_max {
             return Err(Failure::ReplyTooLarge);
         }

@@ -7,9 +7,10 @@ use alluvium_protocol::{Arguments, Reply, integer};
 
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::store::{Store, StoreError};
+use crate::store::{Database, Databases, StoreError, WrongType};
 
 mod append;
+mod auth;
 mod client;
 mod command;
 mod config;
@@ -17,7 +18,9 @@ mod dbsize;
 mod decr;
 mod decrby;
 mod del;
+mod discard;
 mod echo;
+mod exec;
 mod exists;
 mod expire;
 mod expireat;
@@ -36,6 +39,7 @@ mod incrby;
 mod info;
 mod mget;
 mod mset;
+mod multi;
 mod persist;
 mod pexpire;
 mod pexpireat;
@@ -59,6 +63,8 @@ mod touch;
 mod ttl;
 mod type_;
 mod unlink;
+mod unwatch;
+mod watch;
 
 pub(crate) use table::{COMMANDS, find};
 
@@ -124,6 +130,10 @@ pub(crate) struct Context<'a> {
     pub(crate) reply: Reply<'a>,
     pub(crate) session: &'a mut Session,
     pub(crate) shared: &'a Shared,
+    /// The store, or the transaction that `EXEC` executes.
+    pub(crate) databases: &'a dyn Databases,
+    /// Whether the command is one of those that `EXEC` executes.
+    pub(crate) is_in_transaction: bool,
 }
 
 impl<'a> Context<'a> {
@@ -134,11 +144,12 @@ impl<'a> Context<'a> {
         shared: &'a Shared,
     ) -> Self {
         let reply = Reply::new(output, session.version);
-        Self { arguments, reply, session, shared }
+        Self { arguments, reply, session, shared, databases: &*shared.store, is_in_transaction: false }
     }
 
-    pub(crate) fn store(&self) -> &'a dyn Store {
-        &*self.shared.store
+    /// The database that the client has selected.
+    pub(crate) fn store(&self) -> &'a dyn Database {
+        self.databases.database(self.session.database)
     }
 
     /// The argument at `position` as an integer.
@@ -175,7 +186,16 @@ impl Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::Store(error)
+        if error.is::<WrongType>() { Self::Fixed(WrongType::TEXT) } else { Self::Store(error) }
+    }
+}
+
+/// Whether executing a request may write to the store.
+pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
+    let Some(command) = find(name) else { return false };
+    match &session.transaction {
+        Some(queue) => command.name == exec::COMMAND.name && queue.has_writes,
+        None => command.is_write(),
     }
 }
 
@@ -184,6 +204,10 @@ pub(crate) fn execute(context: &mut Context<'_>) {
     let buffered = context.reply.buffered_bytes();
     let Err(failure) = dispatch(context) else { return };
     context.reply.rewind(buffered);
+    write_failure(context, failure);
+}
+
+fn write_failure(context: &mut Context<'_>, failure: Failure) {
     match failure {
         Failure::Fixed(text) => context.reply.error(text),
         Failure::Text(text) => context.reply.error(text),
@@ -195,30 +219,80 @@ pub(crate) fn execute(context: &mut Context<'_>) {
     }
 }
 
+/// Commands that are executed at once between `MULTI` and `EXEC`.
+const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
+
 fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
-    let arguments = context.arguments;
-    let Some(command) = find(&arguments[0]) else { return unknown(context) };
+    let command = match resolve(context.arguments) {
+        Ok(command) => command,
+        Err(failure) => {
+            refuse_transaction(context);
+            return if is_of_a_browser(&context.arguments[0]) { close(context) } else { Err(failure) };
+        }
+    };
+    if !context.session.is_authenticated && !command.flags.contains(&"no_auth") {
+        refuse_transaction(context);
+        return Err(Failure::Fixed("NOAUTH Authentication required."));
+    }
+    match &mut context.session.transaction {
+        Some(queue) if !NEVER_QUEUED.contains(&command.name) => {
+            if command.flags.contains(&"no_multi") {
+                queue.has_failed = true;
+                return Err(Failure::Fixed("ERR Command not allowed inside a transaction"));
+            }
+            let bytes_max = context.shared.options.limits.frame_bytes_max;
+            if !queue.push(context.arguments, command.is_write(), bytes_max) {
+                queue.has_failed = true;
+                return Err(Failure::Fixed(
+                    "ERR the commands of the transaction exceed the limit of a request",
+                ));
+            }
+            context.reply.simple("QUEUED");
+            Ok(())
+        }
+        _ => (command.handler)(context),
+    }
+}
+
+/// After a refused command, `EXEC` executes none.
+fn refuse_transaction(context: &mut Context<'_>) {
+    if let Some(queue) = &mut context.session.transaction {
+        queue.has_failed = true;
+    }
+}
+
+/// The command or subcommand of a request, with an arity that fits.
+fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
+    let command = find(&arguments[0]).ok_or_else(|| unknown(arguments))?;
     if !command.accepts(arguments.len()) {
         return Err(Failure::arity(command.name));
     }
     let (false, Some(name)) = (command.subcommands.is_empty(), arguments.get(1)) else {
-        return (command.handler)(context);
+        return Ok(command);
     };
     let subcommand =
         command.subcommands.iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name));
     match subcommand {
-        Some(subcommand) if subcommand.accepts(arguments.len()) => (subcommand.handler)(context),
+        Some(subcommand) if subcommand.accepts(arguments.len()) => Ok(subcommand),
         Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
-        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => {
-            help(command, context);
-            Ok(())
-        }
+        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&HELP),
         None => Err(Failure::Text(format!(
             "ERR unknown subcommand '{}'. Try {} HELP.",
             text(name, 128),
             command.name.to_ascii_uppercase()
         ))),
     }
+}
+
+/// `HELP` of every command with subcommands.
+const HELP: Command =
+    Command { name: "help", flags: &["loading", "stale"], handler: answer_help, ..Command::DEFAULT };
+
+fn answer_help(context: &mut Context<'_>) -> Result<(), Failure> {
+    if let Some(command) = find(&context.arguments[0]) {
+        help(command, context);
+    }
+    Ok(())
 }
 
 fn help(command: &Command, context: &mut Context<'_>) {
@@ -236,15 +310,19 @@ fn help(command: &Command, context: &mut Context<'_>) {
     context.reply.simple("    Prints this help.");
 }
 
-fn unknown(context: &mut Context<'_>) -> Result<(), Failure> {
+/// Whether a web page made a browser talk to us: executing the body of its request would be the attack.
+fn is_of_a_browser(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+fn close(context: &mut Context<'_>) -> Result<(), Failure> {
+    context.session.closing = true;
+    Ok(())
+}
+
+fn unknown(arguments: Arguments<'_>) -> Failure {
     const ARGUMENT_BYTES_MAX: usize = 128;
-    let arguments = context.arguments;
     let name = &arguments[0];
-    if name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:") {
-        // A web page made a browser talk to us; executing the body of its request would be the attack.
-        context.session.closing = true;
-        return Ok(());
-    }
     let mut shown = String::new();
     for argument in arguments.from(1).iter() {
         if shown.len() >= ARGUMENT_BYTES_MAX {
@@ -252,10 +330,10 @@ fn unknown(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         shown.push_str(&format!("'{}' ", text(argument, ARGUMENT_BYTES_MAX - shown.len())));
     }
-    Err(Failure::Text(format!(
+    Failure::Text(format!(
         "ERR unknown command '{}', with args beginning with: {shown}",
         text(name, ARGUMENT_BYTES_MAX)
-    )))
+    ))
 }
 
 /// The first bytes of an argument, for an error text.

@@ -17,7 +17,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn persist(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut did_expire = false;
-    context.store().update(&context.arguments[1], &mut |found| {
+    context.store().update_any(&context.arguments[1], &mut |found| {
         did_expire = found.is_some_and(|found| found.expires_at_ms.is_some());
         if did_expire { Change::Expire(None) } else { Change::Keep }
     })?;

@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn reset(context: &mut Context<'_>) -> Result<(), Failure> {
-    context.session.reset();
+    context.session.reset(context.shared.options.password.is_none());
     context.reply.set_version(context.session.version);
     context.reply.simple("RESET");
     Ok(())

@@ -2,7 +2,7 @@
 
 use super::expiry::{future, option};
 use super::{Command, Context, Failure};
-use crate::store::{Change, Keep};
+use crate::store::{Change, Keep, Kind, StoreError, WrongType};
 
 pub(super) const COMMAND: Command = Command {
     name: "set",
@@ -48,7 +48,12 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     }
     let mut previous: Option<Vec<u8>> = None;
     let mut stored = false;
-    context.store().update(key, &mut |found| {
+    let mut is_string = true;
+    context.store().update_any(key, &mut |found| {
+        is_string = found.is_none_or(|found| found.kind == Kind::String);
+        if wants_previous && !is_string {
+            return Change::Keep;
+        }
         previous = found.filter(|_| wants_previous).map(|found| found.value.to_vec());
         stored = match condition {
             Condition::Always => true,
@@ -58,6 +63,7 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
         if stored { Change::Insert(value.to_vec(), keep) } else { Change::Keep }
     })?;
     match (wants_previous, stored) {
+        (true, _) if !is_string => return Err(StoreError::from(WrongType).into()),
         (true, _) => context.reply.optional_bulk(previous.as_deref()),
         (false, true) => context.reply.ok(),
         (false, false) => context.reply.null(),

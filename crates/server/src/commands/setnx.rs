@@ -18,7 +18,7 @@ pub(super) const COMMAND: Command = Command {
 fn setnx(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut is_new = false;
     let value = &context.arguments[2];
-    context.store().update(&context.arguments[1], &mut |found| {
+    context.store().update_any(&context.arguments[1], &mut |found| {
         is_new = found.is_none();
         if is_new { Change::Insert(value.to_vec(), Keep::Nothing) } else { Change::Keep }
     })?;

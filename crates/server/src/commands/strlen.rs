@@ -17,9 +17,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn strlen(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut bytes = 0;
-    context
-        .store()
-        .get_many(&[&context.arguments[1]], &mut |_, value| bytes = value.map_or(0, <[u8]>::len))?;
+    context.store().get(&context.arguments[1], &mut |found| bytes = found.value.len())?;
     context.reply.count(bytes);
     Ok(())
 }

@@ -5,6 +5,7 @@ use super::*;
 /// All commands, sorted by name.
 pub(crate) static COMMANDS: &[Command] = &[
     append::COMMAND,
+    auth::COMMAND,
     client::COMMAND,
     command::COMMAND,
     config::COMMAND,
@@ -12,7 +13,9 @@ pub(crate) static COMMANDS: &[Command] = &[
     decr::COMMAND,
     decrby::COMMAND,
     del::COMMAND,
+    discard::COMMAND,
     echo::COMMAND,
+    exec::COMMAND,
     exists::COMMAND,
     expire::COMMAND,
     expireat::COMMAND,
@@ -30,6 +33,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     info::COMMAND,
     mget::COMMAND,
     mset::COMMAND,
+    multi::COMMAND,
     persist::COMMAND,
     pexpire::COMMAND,
     pexpireat::COMMAND,
@@ -52,6 +56,8 @@ pub(crate) static COMMANDS: &[Command] = &[
     ttl::COMMAND,
     type_::COMMAND,
     unlink::COMMAND,
+    unwatch::COMMAND,
+    watch::COMMAND,
 ];
 
 /// Maximum length of a command's name: it must fit in a `u128`.

@@ -7,14 +7,15 @@ pub(super) const COMMAND: Command = Command {
     arity: 2,
     flags: &["readonly", "fast"],
     keys: (1, 1, 1),
-    summary: "Determine the type stored at a key, which is a string",
+    summary: "Determine the type stored at a key",
     syntax: "key",
     handler: type_,
     ..Command::DEFAULT
 };
 
 fn type_(context: &mut Context<'_>) -> Result<(), Failure> {
-    let exists = context.store().contains(&context.arguments[1])?;
-    context.reply.simple(if exists { "string" } else { "none" });
+    let mut name = "none";
+    context.store().get_any(&context.arguments[1], &mut |found| name = found.kind.name())?;
+    context.reply.simple(name);
     Ok(())
 }

@@ -138,3 +138,7 @@ pub fn ok() -> Value {
 pub fn bulk(text: &str) -> Value {
     Value::Bulk(text.as_bytes().to_vec())
 }
+
+pub fn error(text: &str) -> Value {
+    Value::Error(text.as_bytes().to_vec())
+}

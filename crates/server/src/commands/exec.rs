@@ -1,0 +1,82 @@
+//! `EXEC`
+
+use alluvium_protocol::{Parser, Progress};
+
+use super::{Command, Context, Failure, dispatch, write_failure};
+use crate::store::{Databases, StoreError};
+
+pub(super) const COMMAND: Command = Command {
+    name: "exec",
+    arity: 1,
+    flags: &["noscript", "loading", "stale", "skip_slowlog"],
+    group: "transactions",
+    since: "1.2.0",
+    complexity: "Depends on commands in the transaction",
+    summary: "Execute all commands issued after MULTI",
+    handler: exec,
+    ..Command::DEFAULT
+};
+
+/// Executes the queued commands at one moment: no other client sees some of their writes, and after a crash all are
+/// there or none. They run again if a key that they read was written meanwhile.
+fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
+    let queue = context.session.transaction.take().ok_or(Failure::Fixed("ERR EXEC without MULTI"))?;
+    let watched = std::mem::take(&mut context.session.watched);
+    if queue.has_failed {
+        return Err(Failure::Fixed("EXECABORT Transaction discarded because of previous errors."));
+    }
+    let (start, database) = (context.reply.buffered_bytes(), context.session.database);
+    let (version, databases) = (context.session.version, context.databases);
+    let outcome = databases.atomically(&mut |inside| {
+        context.reply.rewind(start);
+        context.reply.set_version(version);
+        context.session.version = version;
+        context.session.database = database;
+        for watched in &watched {
+            if inside.database(watched.database).version(&watched.key)? != watched.version {
+                context.reply.null_array();
+                return Ok(());
+            }
+        }
+        context.reply.array(queue.len);
+        execute_all(context, &queue.frames, inside)
+    });
+    outcome.map_err(|error| {
+        // Nothing has happened.
+        context.session.database = database;
+        Failure::Text(format!("EXECABORT Transaction discarded because of: {error}"))
+    })
+}
+
+/// Executes commands one after the other. An error is the reply of its command, and the others take effect.
+fn execute_all(context: &mut Context<'_>, frames: &[u8], inside: &dyn Databases) -> Result<(), StoreError> {
+    let mut parser = Parser::new(context.shared.options.limits);
+    let mut at = 0;
+    while let Ok(Progress::Complete { consumed }) = parser.parse(&frames[at..]) {
+        let mut inner = Context {
+            arguments: parser.arguments(&frames[at..]),
+            reply: context.reply.reborrow(),
+            session: &mut *context.session,
+            shared: context.shared,
+            databases: inside,
+            is_in_transaction: true,
+        };
+        let before = inner.reply.buffered_bytes();
+        if let Err(failure) = dispatch(&mut inner) {
+            inner.reply.rewind(before);
+            write_failure(&mut inner, failure);
+        }
+        let version = inner.reply.version();
+        context.reply.set_version(version);
+        at += consumed;
+        if context.reply.buffered_bytes() > context.shared.options.output_bytes_max {
+            context.session.closing = true;
+            return Err("the replies exceed the output limit of this server".into());
+        }
+        if at == frames.len() {
+            break;
+        }
+    }
+    debug_assert_eq!(at, frames.len(), "queued commands are whole requests");
+    Ok(())
+}

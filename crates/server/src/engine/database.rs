@@ -1,0 +1,122 @@
+//! One keyspace as a database.
+
+use std::borrow::Cow;
+
+use alluvium::{Db, Keyspace, Update};
+
+use super::stored::{Effect, effect, found, is_plain_string, stored};
+use crate::store::{Attributes, Change, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType};
+
+pub(super) struct EngineDatabase {
+    db: Db,
+    pub(super) keyspace: Keyspace,
+}
+
+impl EngineDatabase {
+    pub(super) fn new(db: Db, keyspace: Keyspace) -> Self {
+        Self { db, keyspace }
+    }
+}
+
+impl Database for EngineDatabase {
+    fn get_many(
+        &self,
+        keys: &[&[u8]],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
+        if let [key] = keys {
+            let item = self.keyspace.get_with_metadata(key)?;
+            each(0, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+            return Ok(());
+        }
+        for (position, item) in self.keyspace.multi_get_with_metadata(keys)?.iter().enumerate() {
+            each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+        }
+        Ok(())
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.keyspace.contains_key(key)?)
+    }
+
+    fn get_any(&self, key: &[u8], each: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        if let Some((value, metadata)) = self.keyspace.get_with_metadata(key)? {
+            each(found(&value, metadata));
+        }
+        Ok(())
+    }
+
+    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
+        Ok(ItemVersion(self.keyspace.get_with_version(key)?.version.to_bytes()))
+    }
+
+    fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {
+        let Attributes { flags, expires_at_ms } = attributes;
+        let (value, metadata) = stored(Kind::String, Cow::Borrowed(value), flags, expires_at_ms);
+        Ok(self.keyspace.insert_with(key, &value, metadata)?)
+    }
+
+    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
+        let mut batch = self.db.batch();
+        for (key, value) in pairs {
+            batch.insert(&self.keyspace, key, value);
+        }
+        Ok(batch.commit()?)
+    }
+
+    fn update_any(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError> {
+        self.keyspace.update_with_metadata(key, |current| {
+            let change = change(current.map(|(value, metadata)| found(value, metadata)));
+            match effect(change, current) {
+                Effect::Nothing => Update::Keep,
+                Effect::Insert(value, metadata) => Update::InsertWith(value, metadata),
+                Effect::Remove => Update::Remove,
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Costs as much as the appended bytes, however long the value is.
+    fn append(&self, key: &[u8], bytes: &[u8]) -> Result<usize, StoreError> {
+        if let Some(len) = self.keyspace.append_if(key, bytes, is_plain_string)? {
+            return Ok(len);
+        }
+        let (mut len, mut is_string) = (0, true);
+        self.update_any(key, &mut |found| {
+            is_string = found.is_none_or(|found| found.kind == Kind::String);
+            if !is_string {
+                return Change::Keep;
+            }
+            let before = found.map_or(&[][..], |found| found.value);
+            len = before.len() + bytes.len();
+            Change::Insert([before, bytes].concat(), Keep::Everything)
+        })?;
+        if is_string { Ok(len) } else { Err(WrongType.into()) }
+    }
+
+    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
+        let (items, next) = self.keyspace.scan(cursor, count)?;
+        items.iter().for_each(|(key, _)| each(key));
+        Ok(next)
+    }
+
+    fn approximate_len(&self) -> u64 {
+        self.keyspace.approximate_len()
+    }
+
+    fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError> {
+        Ok(self.keyspace.count_while(go_on)?)
+    }
+
+    fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError> {
+        Ok(self.keyspace.count_within(visits_max)?)
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        Ok(self.keyspace.clear()?)
+    }
+}

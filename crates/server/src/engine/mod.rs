@@ -1,0 +1,101 @@
+//! The flash engine as a store: one keyspace for each database.
+
+mod database;
+mod stored;
+mod transaction;
+
+use std::cell::RefCell;
+use std::sync::OnceLock;
+
+use alluvium::{Db, Health};
+
+use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
+use database::EngineDatabase;
+use transaction::EngineTransaction;
+
+/// An open database. A commit gives writes the durability that it was opened with.
+pub(crate) struct EngineStore {
+    db: Db,
+    databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+}
+
+impl EngineStore {
+    /// The store with its first database, which is created if it does not exist, and all others that exist.
+    pub(crate) fn open(db: Db) -> Result<Self, StoreError> {
+        let store = Self { db: db.deferred(), databases: Default::default() };
+        let exist = store.db.keyspace_names();
+        for number in DatabaseNumber::all() {
+            if number == DatabaseNumber::default() || exist.contains(&keyspace_name(number)) {
+                Store::open(&store, number)?;
+            }
+        }
+        Ok(store)
+    }
+}
+
+/// The name of the keyspace of a database.
+fn keyspace_name(number: DatabaseNumber) -> String {
+    match number.position() {
+        0 => "default".to_owned(),
+        position => format!("db{position}"),
+    }
+}
+
+impl Databases for EngineStore {
+    fn database(&self, number: DatabaseNumber) -> &dyn Database {
+        self.databases[number.position()].get().expect("a database that was selected")
+    }
+
+    fn atomically(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.db.try_transaction(|transaction| {
+            body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases))
+        })
+    }
+}
+
+impl Store for EngineStore {
+    fn commit(&self) -> Result<(), StoreError> {
+        Ok(self.db.commit()?)
+    }
+
+    fn open(&self, number: DatabaseNumber) -> Result<(), StoreError> {
+        let database = &self.databases[number.position()];
+        if database.get().is_none() {
+            // Two clients that open it at once get the same keyspace.
+            let keyspace = self.db.keyspace(&keyspace_name(number))?;
+            let _ = database.set(EngineDatabase::new(self.db.clone(), keyspace));
+        }
+        Ok(())
+    }
+
+    fn opened(&self) -> Vec<DatabaseNumber> {
+        DatabaseNumber::all().filter(|number| self.databases[number.position()].get().is_some()).collect()
+    }
+
+    fn health(&self) -> StoreHealth {
+        match self.db.health() {
+            Health::Healthy => StoreHealth::Healthy,
+            Health::ReadOnly => StoreHealth::ReadOnly,
+            Health::Retrying { reason, .. } => StoreHealth::Retrying { reason },
+            Health::DiskFull { reason } => StoreHealth::Failed { reason, resumable: true },
+            Health::Failed { reason } => StoreHealth::Failed { reason, resumable: false },
+            _ => StoreHealth::Failed { reason: "the database was closed".to_owned(), resumable: false },
+        }
+    }
+
+    fn resume(&self) -> Result<(), StoreError> {
+        Ok(self.db.resume()?)
+    }
+
+    fn memory_bytes(&self) -> u64 {
+        self.db.stats().memory.total()
+    }
+
+    /// The plan bounds the engine's memory by the number of items, not by a figure that could be reported here.
+    fn memory_bytes_max(&self) -> u64 {
+        0
+    }
+}

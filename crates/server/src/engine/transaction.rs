@@ -1,0 +1,165 @@
+//! The databases as a transaction sees them.
+
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+use alluvium::Transaction;
+
+use super::database::EngineDatabase;
+use super::stored::{Effect, effect, found, stored};
+use crate::store::{
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, StoreError,
+};
+
+/// Databases whose writes take effect when the transaction commits. Reads see them before.
+pub(super) struct EngineTransaction<'a> {
+    databases: [OnceLock<TransactionDatabase<'a>>; DatabaseNumber::COUNT],
+    transaction: &'a RefCell<&'a mut Transaction>,
+    opened: &'a [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+}
+
+impl<'a> EngineTransaction<'a> {
+    pub(super) fn new(
+        transaction: &'a RefCell<&'a mut Transaction>,
+        opened: &'a [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+    ) -> Self {
+        Self { databases: Default::default(), transaction, opened }
+    }
+}
+
+impl Databases for EngineTransaction<'_> {
+    fn database(&self, number: DatabaseNumber) -> &dyn Database {
+        self.databases[number.position()].get_or_init(|| {
+            let base = self.opened[number.position()].get().expect("a database that was selected");
+            TransactionDatabase { transaction: self.transaction, base, written: RefCell::default() }
+        })
+    }
+
+    fn atomically(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        body(self)
+    }
+}
+
+/// One database in a transaction.
+struct TransactionDatabase<'a> {
+    transaction: &'a RefCell<&'a mut Transaction>,
+    base: &'a EngineDatabase,
+    /// The keys that the transaction has written, and whether it has inserted or removed them.
+    written: RefCell<BTreeMap<Box<[u8]>, bool>>,
+}
+
+impl TransactionDatabase<'_> {
+    fn put(&self, key: &[u8], (value, metadata): super::stored::Stored<'_>) {
+        self.transaction.borrow_mut().insert_with(&self.base.keyspace, key, value, metadata);
+        self.written.borrow_mut().insert(key.into(), true);
+    }
+
+    fn remove(&self, key: &[u8]) {
+        self.transaction.borrow_mut().remove(&self.base.keyspace, key);
+        self.written.borrow_mut().insert(key.into(), false);
+    }
+
+    /// The number of items, given that before the transaction.
+    fn with_written(&self, before: Option<u64>) -> Result<Option<u64>, StoreError> {
+        let Some(mut count) = before else { return Ok(None) };
+        for (key, is_inserted) in &*self.written.borrow() {
+            count += u64::from(*is_inserted);
+            count = count.saturating_sub(u64::from(self.base.contains(key)?));
+        }
+        Ok(Some(count))
+    }
+}
+
+impl Database for TransactionDatabase<'_> {
+    fn get_many(
+        &self,
+        keys: &[&[u8]],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
+        for (position, key) in keys.iter().enumerate() {
+            let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
+            each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+        }
+        Ok(())
+    }
+
+    fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
+        Ok(self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?.is_some())
+    }
+
+    fn get_any(&self, key: &[u8], each: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
+        if let Some((value, metadata)) = item {
+            each(found(&value, metadata));
+        }
+        Ok(())
+    }
+
+    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
+        let version = self.transaction.borrow_mut().version(&self.base.keyspace, key)?;
+        Ok(ItemVersion(version.to_bytes()))
+    }
+
+    fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {
+        let Attributes { flags, expires_at_ms } = attributes;
+        self.put(key, stored(Kind::String, Cow::Borrowed(value), flags, expires_at_ms));
+        Ok(())
+    }
+
+    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
+        for (key, value) in pairs {
+            self.insert(key, value, None)?;
+        }
+        Ok(())
+    }
+
+    fn update_any(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError> {
+        let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
+        let current = item.as_ref().map(|(value, metadata)| (&value[..], *metadata));
+        let change = change(current.map(|(value, metadata)| found(value, metadata)));
+        match effect(change, current) {
+            Effect::Nothing => {}
+            Effect::Insert(value, metadata) => self.put(key, (Cow::Owned(value), metadata)),
+            Effect::Remove => self.remove(key),
+        }
+        Ok(())
+    }
+
+    /// Visits the keys that the transaction has inserted with the first call.
+    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError> {
+        let written = self.written.borrow();
+        if cursor == 0 {
+            written.iter().filter(|(_, is_inserted)| **is_inserted).for_each(|(key, _)| each(key));
+        }
+        self.base.scan(cursor, count, &mut |key| {
+            if !written.contains_key(key) {
+                each(key);
+            }
+        })
+    }
+
+    fn approximate_len(&self) -> u64 {
+        self.base.approximate_len()
+    }
+
+    fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError> {
+        self.with_written(self.base.count(go_on)?)
+    }
+
+    fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError> {
+        self.with_written(self.base.count_within(visits_max)?)
+    }
+
+    fn clear(&self) -> Result<(), StoreError> {
+        Err("FLUSHALL and FLUSHDB are not possible within a transaction of this server".into())
+    }
+}

@@ -1,0 +1,180 @@
+//! What the commands need of a store.
+//!
+//! The server speaks to these traits so that one set of commands serves the flash engine and the memory engine, alone
+//! and within a transaction. Replies are written from the borrowed values that a store hands out, without a copy in
+//! between where the store has none.
+
+mod health;
+mod item;
+mod number;
+
+pub use health::StoreHealth;
+pub use item::{Attributes, Change, Found, ItemVersion, Keep, Kind, WrongType};
+pub use number::DatabaseNumber;
+
+/// Why a store refused or failed; its text is sent to the client after `ERR `.
+pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Numbered databases, shared by all worker threads or seen from within a transaction.
+pub trait Databases {
+    /// A database that [`Store::open`] has opened.
+    ///
+    /// # Panics
+    /// When it is not open.
+    fn database(&self, number: DatabaseNumber) -> &dyn Database;
+
+    /// Calls `body` with databases whose reads and writes take effect at one moment, all or none, when `body` has
+    /// returned. If a key that it has read was written meanwhile, it is called again: only its last call counts. Within
+    /// a transaction, `body` takes part in that.
+    ///
+    /// # Errors
+    /// The error of `body`, after which nothing has happened, or that of the store.
+    fn atomically(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>;
+}
+
+/// Numbered databases with a common log, shared by all worker threads.
+///
+/// Writes may return before they are durable: [`Store::commit`] waits for all of them.
+pub trait Store: Databases + Send + Sync + 'static {
+    /// Makes all writes so far as durable as the store promises. A worker calls it once for all commands that it has
+    /// read, and sends no reply before. By default it does nothing: writes are durable when they return.
+    ///
+    /// # Errors
+    /// When it is not known which of the writes since the last commit will survive a crash.
+    fn commit(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Opens or creates a database. Costs nothing if it is open.
+    fn open(&self, number: DatabaseNumber) -> Result<(), StoreError>;
+
+    /// The databases that are open, in order.
+    fn opened(&self) -> Vec<DatabaseNumber>;
+
+    /// Whether the store takes writes. Costs nothing.
+    fn health(&self) -> StoreHealth;
+
+    /// Lets a failed store continue, if the cause of the failure has passed.
+    fn resume(&self) -> Result<(), StoreError>;
+
+    /// Bytes of memory that the store holds.
+    fn memory_bytes(&self) -> u64;
+
+    /// Maximum number of bytes of memory that the store may hold, 0 for no limit.
+    fn memory_bytes_max(&self) -> u64;
+}
+
+/// A map from keys to items. Every method is atomic with respect to the others.
+pub trait Database {
+    /// Looks up `keys` together, so that their reads overlap, and calls `each` with the position of every key and its
+    /// item, once a key and in the order of the keys.
+    ///
+    /// # Errors
+    /// When one lookup fails; `each` has then been called for a prefix of the keys.
+    fn get_many(
+        &self,
+        keys: &[&[u8]],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError>;
+
+    /// Whether there is an item under `key`.
+    fn contains(&self, key: &[u8]) -> Result<bool, StoreError>;
+
+    /// Calls `found` with the item under `key`, if there is one.
+    fn get_any(&self, key: &[u8], found: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError>;
+
+    /// Calls `found` with the string under `key`, if there is one.
+    ///
+    /// # Errors
+    /// [`WrongType`] if the key holds another type.
+    fn get(&self, key: &[u8], found: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
+        let mut is_string = true;
+        self.get_any(key, &mut |item| match item.kind {
+            Kind::String => found(item),
+            _ => is_string = false,
+        })?;
+        if is_string { Ok(()) } else { Err(WrongType.into()) }
+    }
+
+    /// The version of the item under `key`, or of its absence.
+    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError>;
+
+    /// Sets the value of `key`, and when it expires, in milliseconds since 1970. An earlier expiry and flags go.
+    fn insert(&self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Result<(), StoreError> {
+        self.insert_with(key, value, Attributes { flags: 0, expires_at_ms })
+    }
+
+    /// Sets the value of `key` and its attributes.
+    fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError>;
+
+    /// Sets several keys to their values, all or none; of equal keys the last wins. Expiries and flags go.
+    fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError>;
+
+    /// Reads the item under `key`, lets `change` decide, and applies that before any other thread writes the item.
+    /// `change` may be called several times; the last call counts.
+    fn update_any(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError>;
+
+    /// Like [`Database::update_any`], for a string or an absent key.
+    ///
+    /// # Errors
+    /// [`WrongType`] if the key holds another type.
+    fn update(
+        &self,
+        key: &[u8],
+        change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
+    ) -> Result<(), StoreError> {
+        let mut is_string = true;
+        self.update_any(key, &mut |found| {
+            is_string = found.is_none_or(|found| found.kind == Kind::String);
+            if is_string { change(found) } else { Change::Keep }
+        })?;
+        if is_string { Ok(()) } else { Err(WrongType.into()) }
+    }
+
+    /// Appends `bytes` to the string under `key`, empty if there is no item, and returns its new length. Expiry and
+    /// flags stay.
+    ///
+    /// # Errors
+    /// [`WrongType`] if the key holds another type.
+    fn append(&self, key: &[u8], bytes: &[u8]) -> Result<usize, StoreError> {
+        let mut len = 0;
+        self.update(key, &mut |found| {
+            let mut value = found.map(|found| found.value.to_vec()).unwrap_or_default();
+            value.extend_from_slice(bytes);
+            len = value.len();
+            if bytes.is_empty() && found.is_some() {
+                Change::Keep
+            } else {
+                Change::Insert(value, Keep::Everything)
+            }
+        })?;
+        Ok(len)
+    }
+
+    /// Visits approximately `count` keys from `cursor` on and returns the next cursor. 0 starts, and is returned at the
+    /// end. From start to end, every key that was there all the time is visited at least once.
+    fn scan(&self, cursor: u64, count: usize, each: &mut dyn FnMut(&[u8])) -> Result<u64, StoreError>;
+
+    /// Approximate number of items. Costs nothing.
+    fn approximate_len(&self) -> u64;
+
+    /// Exact number of items, at one moment while this runs. May read all that is stored, so it calls `go_on` now and
+    /// then; returns `None` if that returned `false`.
+    fn count(&self, go_on: &mut dyn FnMut() -> bool) -> Result<Option<u64>, StoreError>;
+
+    /// Like [`Database::count`], but `None` if that would visit more than approximately `visits_max` items.
+    fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError>;
+
+    /// Removes all items.
+    ///
+    /// # Errors
+    /// Within a transaction, where this is not possible.
+    fn clear(&self) -> Result<(), StoreError>;
+}

@@ -1,0 +1,181 @@
+//! `MULTI`, `EXEC`, `WATCH`, several databases, and passwords.
+
+mod common;
+
+use std::thread;
+
+use alluvium_protocol::Value;
+use alluvium_server::{Password, ServerOptions};
+use common::{Running, bulk, error, ok};
+
+fn integer(number: i64) -> Value {
+    Value::Integer(number)
+}
+
+fn queued() -> Value {
+    Value::Simple(b"QUEUED".to_vec())
+}
+
+#[test]
+fn queued_commands_are_executed_together() {
+    let server = Running::start(ServerOptions::default());
+    let (mut one, mut two) = (server.client(), server.client());
+    one.ask(&["SET", "a", "1"]);
+    assert_eq!(one.ask(&["MULTI"]), ok());
+    for words in
+        [&["INCR", "a"][..], &["GET", "a"], &["SET", "b", "2"], &["APPEND", "b", "3"], &["MGET", "a", "b"]]
+    {
+        assert_eq!(one.ask(words), queued());
+    }
+    assert_eq!(two.ask(&["MGET", "a", "b"]), Value::Array(vec![bulk("1"), Value::Null]));
+    let both = Value::Array(vec![bulk("2"), bulk("23")]);
+    let replies = vec![integer(2), bulk("2"), ok(), integer(2), both.clone()];
+    assert_eq!(one.ask(&["EXEC"]), Value::Array(replies));
+    assert_eq!(two.ask(&["MGET", "a", "b"]), both);
+    assert_eq!(one.ask(&["EXEC"]), error("ERR EXEC without MULTI"));
+}
+
+#[test]
+fn an_error_within_exec_is_the_reply_of_its_command() {
+    let server = Running::start(ServerOptions::default());
+    let mut client = server.client();
+    for words in [&["MULTI"][..], &["SET", "a", "x"], &["INCR", "a"], &["SET", "a", "y"]] {
+        client.ask(words);
+    }
+    let not = error("ERR value is not an integer or out of range");
+    assert_eq!(client.ask(&["EXEC"]), Value::Array(vec![ok(), not, ok()]));
+    assert_eq!(client.ask(&["GET", "a"]), bulk("y"));
+}
+
+#[test]
+fn a_refused_command_spoils_the_transaction() {
+    let server = Running::start(ServerOptions::default());
+    let mut client = server.client();
+    for bad in [&["NOSUCH"][..], &["GET"], &["CLIENT", "NOSUCH"], &["SHUTDOWN"]] {
+        client.ask(&["MULTI"]);
+        assert_eq!(client.ask(&["SET", "a", "1"]), queued());
+        assert!(matches!(client.ask(bad), Value::Error(_)), "{bad:?}");
+        let abort = "EXECABORT Transaction discarded because of previous errors.";
+        assert_eq!(client.ask(&["EXEC"]), error(abort), "{bad:?}");
+        assert_eq!(client.ask(&["GET", "a"]), Value::Null);
+    }
+    client.ask(&["MULTI"]);
+    assert_eq!(client.ask(&["MULTI"]), error("ERR MULTI calls can not be nested"));
+    assert_eq!(client.ask(&["WATCH", "a"]), error("ERR WATCH inside MULTI is not allowed"));
+    assert_eq!(client.ask(&["DISCARD"]), ok());
+    assert_eq!(client.ask(&["DISCARD"]), error("ERR DISCARD without MULTI"));
+}
+
+#[test]
+fn a_watched_key_that_changes_prevents_execution() {
+    let server = Running::start(ServerOptions::default());
+    let (mut one, mut two) = (server.client(), server.client());
+    for (before, change, is_executed) in [
+        (&["SET", "a", "1"][..], &["SET", "a", "2"][..], false),
+        (&["SET", "a", "1"], &["DEL", "a"], false),
+        (&["DEL", "a"], &["SET", "a", "1"], false),
+        (&["SET", "a", "1"], &["EXPIRE", "a", "100"], false),
+        (&["SET", "a", "1"], &["FLUSHALL"], false),
+        (&["SET", "a", "1"], &["SET", "b", "2"], true),
+    ] {
+        one.ask(before);
+        assert_eq!(one.ask(&["WATCH", "a", "a"]), ok());
+        two.ask(change);
+        one.ask(&["MULTI"]);
+        one.ask(&["SET", "c", "3"]);
+        let expected = if is_executed { Value::Array(vec![ok()]) } else { Value::Null };
+        assert_eq!(one.ask(&["EXEC"]), expected, "{change:?}");
+        // EXEC forgets what was watched.
+        two.ask(&["SET", "a", "9"]);
+        one.ask(&["MULTI"]);
+        assert_eq!(one.ask(&["EXEC"]), Value::Array(vec![]));
+    }
+    one.ask(&["WATCH", "a"]);
+    one.ask(&["UNWATCH"]);
+    two.ask(&["SET", "a", "10"]);
+    one.ask(&["MULTI"]);
+    assert_eq!(one.ask(&["EXEC"]), Value::Array(vec![]));
+}
+
+#[test]
+fn transfers_between_accounts_lose_nothing() {
+    let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
+    server.client().ask(&["MSET", "0", "100", "1", "100", "2", "100"]);
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = server.client();
+                for step in 0..100 {
+                    let (from, to) = ((step % 3).to_string(), ((step + 1 + number % 2) % 3).to_string());
+                    client.ask(&["MULTI"]);
+                    client.ask(&["DECR", &from]);
+                    client.ask(&["INCR", &to]);
+                    client.ask(&["MGET", "0", "1", "2"]);
+                    let Value::Array(replies) = client.ask(&["EXEC"]) else { panic!("no array") };
+                    let Value::Array(balances) = &replies[2] else { panic!("no balances") };
+                    let sum: i64 = balances
+                        .iter()
+                        .map(|balance| match balance {
+                            Value::Bulk(text) => String::from_utf8_lossy(text).parse::<i64>().unwrap(),
+                            other => panic!("{other:?}"),
+                        })
+                        .sum();
+                    assert_eq!(sum, 300);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn databases_are_separate_and_survive() {
+    let server = Running::start(ServerOptions::default());
+    let (mut one, mut two) = (server.client(), server.client());
+    one.ask(&["SET", "a", "0"]);
+    assert_eq!(one.ask(&["SELECT", "15"]), ok());
+    assert_eq!(one.ask(&["GET", "a"]), Value::Null);
+    one.ask(&["SET", "a", "15"]);
+    assert_eq!(two.ask(&["GET", "a"]), bulk("0"));
+    // Gets of both databases in one pipeline.
+    two.send(b"GET a\r\nSELECT 15\r\nGET a\r\nDBSIZE\r\nSELECT 0\r\nGET a\r\n");
+    let expected = [bulk("0"), ok(), bulk("15"), integer(1), ok(), bulk("0")];
+    assert_eq!(expected.each_ref().map(|_| two.reply().unwrap()), expected);
+    assert_eq!(one.ask(&["SELECT", "16"]), error("ERR DB index is out of range"));
+    assert_eq!(one.ask(&["SELECT", "x"]), error("ERR value is not an integer or out of range"));
+    // SELECT within a transaction holds for what follows, also after it.
+    for words in [&["MULTI"][..], &["SELECT", "0"], &["GET", "a"]] {
+        one.ask(words);
+    }
+    assert_eq!(one.ask(&["EXEC"]), Value::Array(vec![ok(), bulk("0")]));
+    assert_eq!(one.ask(&["GET", "a"]), bulk("0"));
+    assert_eq!(one.ask(&["FLUSHDB"]), ok());
+    assert_eq!(two.ask(&["GET", "a"]), Value::Null);
+    one.ask(&["SELECT", "15"]);
+    assert_eq!(one.ask(&["GET", "a"]), bulk("15"));
+    assert_eq!(one.ask(&["FLUSHALL"]), ok());
+    assert_eq!(one.ask(&["GET", "a"]), Value::Null);
+}
+
+#[test]
+fn nothing_works_without_the_password() {
+    let server = Running::start(ServerOptions { password: Password::new("secret"), ..Default::default() });
+    let mut client = server.client();
+    let refusal = error("NOAUTH Authentication required.");
+    for words in [&["GET", "a"][..], &["SET", "a", "1"], &["PING"], &["MULTI"], &["INFO"]] {
+        assert_eq!(client.ask(words), refusal, "{words:?}");
+    }
+    let wrong = error("WRONGPASS invalid username-password pair or user is disabled.");
+    assert_eq!(client.ask(&["AUTH", "guess"]), wrong);
+    assert_eq!(client.ask(&["AUTH", "root", "secret"]), wrong);
+    assert!(matches!(client.ask(&["HELLO", "3"]), Value::Error(text) if text.starts_with(b"NOAUTH HELLO")));
+    assert_eq!(client.ask(&["AUTH", "secret"]), ok());
+    assert_eq!(client.ask(&["GET", "a"]), Value::Null);
+    client.ask(&["RESET"]);
+    assert_eq!(client.ask(&["GET", "a"]), refusal);
+    assert!(matches!(client.ask(&["HELLO", "3", "AUTH", "default", "secret"]), Value::Map(_)));
+    assert_eq!(client.ask(&["SET", "a", "1"]), ok());
+    let open = Running::start(ServerOptions::default());
+    assert!(matches!(open.client().ask(&["AUTH", "x"]), Value::Error(_)));
+    assert_eq!(open.client().ask(&["AUTH", "default", "x"]), ok());
+}
