@@ -153,6 +153,11 @@ impl<'a> Reply<'a> {
         self.header(if self.version == Version::Resp3 { b'~' } else { b'*' }, members);
     }
 
+    /// A message of `members` parts, which follow, that is no reply; an array in RESP2.
+    pub fn push(&mut self, members: usize) {
+        self.header(if self.version == Version::Resp3 { b'>' } else { b'*' }, members);
+    }
+
     /// A map of `pairs` keys each followed by its value; an array of twice as many members in RESP2.
     pub fn map(&mut self, pairs: usize) {
         match self.version {

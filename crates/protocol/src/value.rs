@@ -21,6 +21,8 @@ pub enum Value {
     Array(Vec<Value>),
     /// `~…`
     Set(Vec<Value>),
+    /// `>…`: a message that is no reply
+    Push(Vec<Value>),
     /// `%…`
     Map(Vec<(Value, Value)>),
 }
@@ -65,6 +67,7 @@ impl<'a> Reader<'a> {
                 Some(_) => return Err("verbatim text without its kind".to_owned()),
             },
             b'*' => self.values(length(text)?, depth)?.map(Value::Array),
+            b'>' => self.values(length(text)?, depth)?.map(Value::Push),
             b'~' => self.values(length(text)?, depth)?.map(Value::Set),
             b'%' => self.pairs(length(text)?, depth)?.map(Value::Map),
             other => return Err(format!("unknown kind of reply '{}'", other.escape_ascii())),
@@ -144,6 +147,10 @@ mod tests {
                 reply.set(values.len());
                 values.iter().for_each(|value| write(value, reply));
             }
+            Value::Push(values) => {
+                reply.push(values.len());
+                values.iter().for_each(|value| write(value, reply));
+            }
             Value::Map(pairs) => {
                 reply.map(pairs.len());
                 for (key, value) in pairs {
@@ -158,7 +165,7 @@ mod tests {
     fn in_resp2(value: Value) -> Value {
         match value {
             Value::Verbatim(text) => Value::Bulk(text),
-            Value::Array(values) | Value::Set(values) => {
+            Value::Array(values) | Value::Set(values) | Value::Push(values) => {
                 Value::Array(values.into_iter().map(in_resp2).collect())
             }
             Value::Map(pairs) => Value::Array(

@@ -6,14 +6,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::counter::Answer;
+use crate::pubsub::Message;
 use crate::readiness::Waker;
 use crate::session::Session;
+
+/// Maximum number of bytes of messages that wait for a worker. One that does not take them in time ends the connections
+/// of its subscribers, as it does with those that do not read.
+const MESSAGE_BYTES_MAX: usize = 64 << 20;
+
+/// Messages for connections of a worker.
+#[derive(Default)]
+pub(crate) struct Messages {
+    pub(crate) waiting: Vec<Message>,
+    bytes: usize,
+    /// Some did not fit.
+    pub(crate) is_incomplete: bool,
+}
 
 /// How new connections and wake-ups reach a worker.
 pub(crate) struct Inbox {
     arrivals: Mutex<Vec<(TcpStream, Session)>>,
     /// Counts for connections of the worker.
     answers: Mutex<Vec<Answer>>,
+    messages: Mutex<Messages>,
     waker: Waker,
     /// Connections that the worker has or will take.
     pub(crate) load: AtomicUsize,
@@ -21,8 +36,8 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
-        let (arrivals, answers) = (Mutex::default(), Mutex::default());
-        Ok(Self { arrivals, answers, waker: Waker::new()?, load: AtomicUsize::new(0) })
+        let (arrivals, answers, messages) = (Mutex::default(), Mutex::default(), Mutex::default());
+        Ok(Self { arrivals, answers, messages, waker: Waker::new()?, load: AtomicUsize::new(0) })
     }
 
     /// Hands a connection over. The socket must be non-blocking.
@@ -36,6 +51,25 @@ impl Inbox {
     pub(crate) fn answer(&self, answer: Answer) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         self.waker.wake();
+    }
+
+    /// Hands over a message to which connections of the worker have subscribed.
+    pub(crate) fn publish(&self, message: Message) {
+        let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
+        let bytes = message.bytes();
+        if messages.bytes + bytes > MESSAGE_BYTES_MAX {
+            messages.is_incomplete = true;
+        } else {
+            messages.bytes += bytes;
+            messages.waiting.push(message);
+        }
+        drop(messages);
+        self.waker.wake();
+    }
+
+    /// Takes the messages that were handed over.
+    pub(crate) fn take_messages(&self) -> Messages {
+        std::mem::take(&mut *self.messages.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Takes the connections that were handed over.

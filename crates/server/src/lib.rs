@@ -20,6 +20,7 @@ mod inbox;
 mod keeper;
 mod options;
 mod password;
+mod pubsub;
 mod queued_commands;
 mod readiness;
 mod round_writes;

@@ -81,6 +81,7 @@ impl Server {
             address,
             store,
             writers: Default::default(),
+            subscribers: Default::default(),
             started: Instant::now(),
             shutdown,
             counter: Default::default(),

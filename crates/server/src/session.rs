@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use alluvium_protocol::Version;
 
+use crate::pubsub::{Address, Subscriptions};
 use crate::queued_commands::QueuedCommands;
 use crate::store::{DatabaseNumber, ItemVersion};
 
@@ -21,6 +22,9 @@ pub(crate) struct Session {
     pub(crate) is_authenticated: bool,
     /// The commands since `MULTI`.
     pub(crate) transaction: Option<QueuedCommands>,
+    pub(crate) subscriptions: Subscriptions,
+    /// How other workers reach the client; `None` before a worker has it.
+    pub(crate) address: Option<Address>,
     /// The keys that must not change before `EXEC`.
     pub(crate) watched: Vec<Watched>,
     pub(crate) name: Box<str>,
@@ -42,6 +46,8 @@ impl Session {
             database: DatabaseNumber::default(),
             is_authenticated,
             transaction: None,
+            subscriptions: Subscriptions::default(),
+            address: None,
             watched: Vec::new(),
             name: Box::default(),
             library_name: Box::default(),
@@ -57,14 +63,21 @@ impl Session {
         self.database = DatabaseNumber::default();
         self.is_authenticated = is_authenticated;
         self.transaction = None;
+        self.subscriptions = Subscriptions::default();
         self.watched.clear();
         self.name = Box::default();
     }
 
-    /// Whether commands are executed when they come: the client may, and is not in a transaction.
+    /// Whether all commands are executed when they come.
     #[inline]
     pub(crate) fn executes(&self) -> bool {
-        self.is_authenticated && self.transaction.is_none()
+        self.is_authenticated && self.transaction.is_none() && !self.takes_only_messages()
+    }
+
+    /// Whether the client has subscriptions, and could not tell replies from messages.
+    #[inline]
+    pub(crate) fn takes_only_messages(&self) -> bool {
+        self.version == Version::Resp2 && !self.subscriptions.is_empty()
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
 
 use crate::counter::Counter;
+use crate::pubsub::Subscribers;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) store: Arc<dyn Store>,
     /// Number of workers with writes that are not committed.
     pub(crate) writers: AtomicUsize,
+    pub(crate) subscribers: Subscribers,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.

@@ -91,9 +91,12 @@ fn dbsize_of_a_large_store_is_exact_and_answered_in_its_turn() {
     let counted = [24_998, 24_999].map(Value::Integer);
     let [first, second] = counted;
     assert_eq!(replies, [value.clone(), first, Value::Null, bulk("between"), ok(), second.clone(), value]);
-    // Known now, to INFO as well.
-    assert_eq!(client.ask(&["DBSIZE"]), second);
-    assert_eq!(info(&mut client), "# Keyspace\r\ndb0:keys=24999,expires=0,avg_ttl=0\r\n");
+    // Known now, to INFO as well, unless a conversion of the log came between.
+    let is_known = (0..100).any(|_| {
+        assert_eq!(client.ask(&["DBSIZE"]), second);
+        info(&mut client) == "# Keyspace\r\ndb0:keys=24999,expires=0,avg_ttl=0\r\n"
+    });
+    assert!(is_known);
     client.ask(&["SET", "one more", "value"]);
     assert!(info(&mut client).ends_with(",estimated=1\r\n"));
 }

@@ -27,8 +27,10 @@ fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
     }
     let (start, database) = (context.reply.buffered_bytes(), context.session.database);
     let (version, databases) = (context.session.version, context.databases);
+    let messages = context.outbox.len();
     let outcome = databases.atomically(&mut |inside| {
         context.reply.rewind(start);
+        context.outbox.truncate(messages);
         context.reply.set_version(version);
         context.session.version = version;
         context.session.database = database;
@@ -44,6 +46,7 @@ fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
     outcome.map_err(|error| {
         // Nothing has happened.
         context.session.database = database;
+        context.outbox.truncate(messages);
         Failure::Text(format!("EXECABORT Transaction discarded because of: {error}"))
     })
 }
@@ -59,6 +62,7 @@ fn execute_all(context: &mut Context<'_>, frames: &[u8], inside: &dyn Databases)
             session: &mut *context.session,
             shared: context.shared,
             databases: inside,
+            outbox: &mut *context.outbox,
             is_in_transaction: true,
         };
         let before = inner.reply.buffered_bytes();

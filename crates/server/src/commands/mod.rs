@@ -5,6 +5,7 @@
 
 use alluvium_protocol::{Arguments, Reply, integer};
 
+use crate::pubsub::Outbox;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Database, Databases, StoreError, WrongType};
@@ -46,7 +47,11 @@ mod pexpireat;
 mod pexpiretime;
 mod ping;
 mod psetex;
+mod psubscribe;
 mod pttl;
+mod publish;
+mod pubsub;
+mod punsubscribe;
 mod quit;
 mod reset;
 mod scan;
@@ -56,6 +61,8 @@ mod setex;
 mod setnx;
 mod shutdown;
 mod strlen;
+mod subscribe;
+mod subscription;
 mod substr;
 mod table;
 mod time;
@@ -63,6 +70,7 @@ mod touch;
 mod ttl;
 mod type_;
 mod unlink;
+mod unsubscribe;
 mod unwatch;
 mod watch;
 
@@ -132,6 +140,8 @@ pub(crate) struct Context<'a> {
     pub(crate) shared: &'a Shared,
     /// The store, or the transaction that `EXEC` executes.
     pub(crate) databases: &'a dyn Databases,
+    /// Messages that are sent after the round's commit.
+    pub(crate) outbox: &'a mut Outbox,
     /// Whether the command is one of those that `EXEC` executes.
     pub(crate) is_in_transaction: bool,
 }
@@ -142,9 +152,11 @@ impl<'a> Context<'a> {
         output: &'a mut Vec<u8>,
         session: &'a mut Session,
         shared: &'a Shared,
+        outbox: &'a mut Outbox,
     ) -> Self {
         let reply = Reply::new(output, session.version);
-        Self { arguments, reply, session, shared, databases: &*shared.store, is_in_transaction: false }
+        let databases: &dyn Databases = &*shared.store;
+        Self { arguments, reply, session, shared, databases, outbox, is_in_transaction: false }
     }
 
     /// The database that the client has selected.
@@ -219,6 +231,11 @@ fn write_failure(context: &mut Context<'_>, failure: Failure) {
     }
 }
 
+/// Commands that a client may send while it has subscriptions and speaks RESP2, whose replies it could not tell from
+/// messages.
+const BESIDE_SUBSCRIPTIONS: [&str; 7] =
+    ["ping", "psubscribe", "punsubscribe", "quit", "reset", "subscribe", "unsubscribe"];
+
 /// Commands that are executed at once between `MULTI` and `EXEC`.
 const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
 
@@ -233,6 +250,14 @@ fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
     if !context.session.is_authenticated && !command.flags.contains(&"no_auth") {
         refuse_transaction(context);
         return Err(Failure::Fixed("NOAUTH Authentication required."));
+    }
+    if context.session.takes_only_messages() && !BESIDE_SUBSCRIPTIONS.contains(&command.name) {
+        refuse_transaction(context);
+        return Err(Failure::Text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+             context",
+            text(&context.arguments[0], 128).to_ascii_lowercase()
+        )));
     }
     match &mut context.session.transaction {
         Some(queue) if !NEVER_QUEUED.contains(&command.name) => {

@@ -5,19 +5,22 @@
 //! read a round keeps clients fair. Buffers belong to the worker and are lent to connections only while these have
 //! bytes under way, so idle connections cost no buffers.
 
+mod mail;
+
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use alluvium_protocol::{Parser, Progress};
+use alluvium_protocol::Progress;
 
 use crate::commands::{self, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::counter::{Answer, Asker};
+use crate::counter::Asker;
 use crate::get_batch::GetBatch;
 use crate::inbox::Inbox;
+use crate::pubsub::Outbox;
 use crate::readiness::{Event, Interest, Poller};
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
@@ -40,6 +43,8 @@ pub(crate) struct Worker {
     connections: Connections,
     batch: GetBatch,
     writes: RoundWrites,
+    /// What clients have published in this round.
+    outbox: Outbox,
     scratch: Vec<u8>,
     /// Empty reply buffers with some capacity.
     pool: Vec<Vec<u8>>,
@@ -61,6 +66,7 @@ impl Worker {
             connections: Connections::default(),
             batch: GetBatch::default(),
             writes: RoundWrites::default(),
+            outbox: Outbox::default(),
             scratch: vec![0; READ_BYTES_MAX],
             pool: Vec::new(),
             touched: Vec::new(),
@@ -88,6 +94,7 @@ impl Worker {
                 }
             }
             self.take_answers();
+            self.take_messages();
             for number in std::mem::take(&mut self.resumable) {
                 self.resume(number);
             }
@@ -247,7 +254,7 @@ impl Worker {
             self.writes.begin(&self.shared.writers);
         }
         let start = output.len();
-        commands::execute(&mut Context::new(arguments, output, session, &self.shared));
+        commands::execute(&mut Context::new(arguments, output, session, &self.shared, &mut self.outbox));
         if is_write {
             self.writes.add(number, start..output.len());
         }
@@ -282,6 +289,7 @@ impl Worker {
         if !self.touched.is_empty() {
             self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers);
         }
+        self.outbox.send();
         self.shared
             .commands_processed
             .fetch_add(std::mem::take(&mut self.commands_in_round), Ordering::Relaxed);
@@ -327,37 +335,6 @@ impl Worker {
         }
     }
 
-    fn take_arrivals(&mut self) {
-        let arrivals = self.inbox.take_arrivals();
-        for (stream, session) in arrivals {
-            let parser = Parser::new(self.shared.options.limits);
-            let number = self.connections.insert(Connection::new(stream, session, parser));
-            if self.poller.add(&self.connections[number].stream, number as u64, Interest::READ).is_err() {
-                self.forget(number);
-            }
-        }
-    }
-
-    /// Sends the counts that have arrived to the connections that wait for them, and continues with their next
-    /// requests.
-    fn take_answers(&mut self) {
-        let answers = self.inbox.take_answers();
-        for Answer { connection: number, session, outcome } in answers {
-            if !self.connections.contains(number) || self.connections[number].session.id != session {
-                continue;
-            }
-            self.touch(number);
-            let connection = &mut self.connections[number];
-            connection.awaits_count = false;
-            connection.active = Instant::now();
-            match outcome {
-                Ok(items) => connection.reply().count(usize::try_from(items).unwrap_or(usize::MAX)),
-                Err(text) => connection.reply().error(text),
-            }
-            self.process_input(number);
-        }
-    }
-
     fn close_idle(&mut self, now: Instant, timeout: Duration) {
         let idle: Vec<usize> = self
             .connections
@@ -390,6 +367,8 @@ impl Worker {
 
     fn forget(&mut self, number: usize) {
         if let Some(connection) = self.connections.remove(number) {
+            let session = &connection.session;
+            self.shared.subscribers.remove_all(&session.subscriptions, session.id);
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
             self.shared.clients.fetch_sub(1, Ordering::Release);
             // Only now: a client that sees the connection end may open another in its place.

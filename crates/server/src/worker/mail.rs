@@ -1,0 +1,77 @@
+//! What other threads have put into a worker's inbox: connections, counts, messages.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use alluvium_protocol::Parser;
+
+use super::Worker;
+use crate::connection::Connection;
+use crate::counter::Answer;
+use crate::pubsub::Address;
+use crate::readiness::Interest;
+
+impl Worker {
+    pub(super) fn take_arrivals(&mut self) {
+        let arrivals = self.inbox.take_arrivals();
+        for (stream, session) in arrivals {
+            let parser = Parser::new(self.shared.options.limits);
+            let id = session.id;
+            let number = self.connections.insert(Connection::new(stream, session, parser));
+            let inbox = Arc::clone(&self.inbox);
+            self.connections[number].session.address =
+                Some(Address { inbox, connection: number, session: id });
+            if self.poller.add(&self.connections[number].stream, number as u64, Interest::READ).is_err() {
+                self.forget(number);
+            }
+        }
+    }
+
+    /// Sends the counts that have arrived to the connections that wait for them, and continues with their next
+    /// requests.
+    pub(super) fn take_answers(&mut self) {
+        let answers = self.inbox.take_answers();
+        for Answer { connection: number, session, outcome } in answers {
+            if !self.connections.contains(number) || self.connections[number].session.id != session {
+                continue;
+            }
+            self.touch(number);
+            let connection = &mut self.connections[number];
+            connection.awaits_count = false;
+            connection.active = Instant::now();
+            match outcome {
+                Ok(items) => connection.reply().count(usize::try_from(items).unwrap_or(usize::MAX)),
+                Err(text) => connection.reply().error(text),
+            }
+            self.process_input(number);
+        }
+    }
+
+    /// Appends the messages that have arrived to what is sent to their subscribers.
+    pub(super) fn take_messages(&mut self) {
+        let messages = self.inbox.take_messages();
+        for message in messages.waiting {
+            let (topic, name) = message.subscription();
+            for &(number, session) in &message.recipients {
+                if !self.connections.contains(number) {
+                    continue;
+                }
+                let session_now = &self.connections[number].session;
+                // It may have unsubscribed meanwhile, or be another client.
+                if session_now.id == session && session_now.subscriptions.names(topic).contains(name) {
+                    self.touch(number);
+                    message.write(&mut self.connections[number].reply());
+                }
+            }
+        }
+        if messages.is_incomplete {
+            let numbers: Vec<usize> = self.connections.numbers().collect();
+            for number in numbers {
+                if !self.connections[number].session.subscriptions.is_empty() {
+                    self.touch(number);
+                    self.connections[number].broken = true;
+                }
+            }
+        }
+    }
+}
