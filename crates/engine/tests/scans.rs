@@ -361,3 +361,40 @@ fn scans_beside_threads_return_what_stays() {
     scans_beside_threads(&KeyspaceOptions::default().with_plan(small("silt")));
     scans_beside_threads(&KeyspaceOptions::semi_sorted(SLASH).with_plan(small("semi-sorted")));
 }
+
+#[test]
+fn pages_of_a_prefix_have_all_its_items_and_no_others() {
+    for name in ["semi-sorted", "slimdb"] {
+        let directory = tempfile::tempdir().unwrap();
+        let builder = Db::builder(directory.path()).durability(Durability::Buffered);
+        let db = builder.table_sizes(4 << 10, 64 << 10).open().unwrap();
+        let options = KeyspaceOptions { plan: Some(small(name)), ..KeyspaceOptions::semi_sorted(SLASH) };
+        let items = db.keyspace_with("items", &options).unwrap();
+        let mut rng = StdRng::seed_from_u64(9);
+        let mut groups: BTreeMap<u32, BTreeSet<Key>> = BTreeMap::new();
+        for number in 0..6_000_u32 {
+            let group = if rng.random_bool(0.5) { 0 } else { rng.random_range(1..40) };
+            let key = format!("{group}/{number}").into_bytes();
+            items.insert(&key, number.to_le_bytes()).unwrap();
+            groups.entry(group).or_default().insert(key);
+        }
+        for (group, keys) in &groups {
+            for count in [7, 100_000] {
+                let (mut seen, mut cursor) = (BTreeSet::new(), 0);
+                loop {
+                    let (page, next) = items.scan_prefix_from(group.to_string(), cursor, count).unwrap();
+                    seen.extend(page.into_iter().map(|(key, _)| key));
+                    if next == 0 {
+                        break;
+                    }
+                    assert!(next > cursor && next < 1 << 24);
+                    cursor = next;
+                }
+                assert_eq!(&seen, keys, "{name}, group {group}");
+            }
+        }
+        assert_eq!(items.scan_prefix_from("none", 0, 10).unwrap(), (Vec::new(), 0));
+        let hashed = db.keyspace("hashed").unwrap();
+        assert!(hashed.scan_prefix_from("0", 0, 10).is_err());
+    }
+}

@@ -57,6 +57,11 @@ impl<'a> Arguments<'a> {
         Arguments { bytes: self.bytes, spans: self.spans.get(position..).unwrap_or_default() }
     }
 
+    /// The arguments at these positions; none if there are fewer.
+    pub fn range(&self, positions: std::ops::Range<usize>) -> Arguments<'a> {
+        Arguments { bytes: self.bytes, spans: self.spans.get(positions).unwrap_or_default() }
+    }
+
     /// All arguments in order.
     #[inline]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + use<'a> {

@@ -1,4 +1,5 @@
-//! Keeping the store writable: after its disk was full, it takes writes again once there is room.
+//! Keeping the store writable and tidy: after its disk was full, it takes writes again once there is room, and what no
+//! key refers to is removed.
 
 use std::io;
 use std::sync::atomic::Ordering;
@@ -10,6 +11,8 @@ use crate::store::StoreHealth;
 
 /// How often the health of a store that takes writes is checked: an atomic load.
 const HEALTH_PERIOD: Duration = Duration::from_secs(1);
+/// The pause while there is more to tidy.
+const TIDY_PAUSE: Duration = Duration::from_millis(10);
 /// The pause after a failed resumption; it doubles from the minimum to the maximum, because each attempt tries to
 /// write.
 const RESUME_PAUSE_MIN: Duration = Duration::from_millis(100);
@@ -35,6 +38,10 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
                     pause = (2 * pause).min(RESUME_PAUSE_MAX);
                 }
             }
+        }
+        // A failure to remove what nobody sees is tried again.
+        if shared.store.health() == StoreHealth::Healthy && shared.store.tidy().unwrap_or(false) {
+            timeout = timeout.min(TIDY_PAUSE);
         }
         poller.wait(&mut events, Some(timeout))?;
     }

@@ -11,6 +11,7 @@ mod commands;
 mod connection;
 mod connections;
 mod counter;
+mod data;
 mod descriptors;
 mod engine;
 mod error;
@@ -22,6 +23,7 @@ mod options;
 mod password;
 mod pubsub;
 mod queued_commands;
+mod random;
 mod readiness;
 mod round_writes;
 mod server;
@@ -39,6 +41,6 @@ pub use password::Password;
 pub use server::Server;
 pub use shutdown::ShutdownHandle;
 pub use store::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind, Store,
-    StoreError, StoreHealth, WrongType,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind,
+    NoCollections, Store, StoreError, StoreHealth, WrongType,
 };

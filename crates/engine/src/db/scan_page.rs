@@ -6,8 +6,9 @@ use super::found_item::{FoundItem, KeyValue};
 use super::keyspace::Keyspace;
 use super::read::View;
 use super::scan_gather::Gather;
+use super::scan_place::{first_place, group};
 use crate::core::{KeyspaceState, Moment, Piece};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::level::Version;
 
 /// Number of items collected at a time: at first about as many as requested, and twice as many each time that the scan
@@ -63,6 +64,30 @@ impl Keyspace {
                 Some(to) => from = to,
             }
         }
+    }
+
+    /// Like [`Keyspace::scan`], for the items whose keys have this prefix by the keyspace's prefix rule. Cursors are
+    /// below 2^24.
+    ///
+    /// # Errors
+    /// [`Error::NotSemiSorted`] for a keyspace without prefixes.
+    pub fn scan_prefix_from(
+        &self,
+        prefix: impl AsRef<[u8]>,
+        cursor: u64,
+        count: usize,
+    ) -> Result<(Vec<KeyValue>, u64)> {
+        let prefix = prefix.as_ref();
+        let hasher = &self.shared.hasher;
+        let Some(hash) = hasher.prefix_hash(prefix) else {
+            return Err(Error::NotSemiSorted { keyspace: self.shared.name.clone() });
+        };
+        let first = first_place(group(hash));
+        let last = first_place(1) - 1;
+        let (mut items, next) = self.scan(first | cursor.min(last), count)?;
+        items.retain(|(key, _)| hasher.prefix_of(key) == Some(prefix));
+        let is_in_group = next != 0 && group(next) == group(hash);
+        Ok((items, if is_in_group { next - first } else { 0 }))
     }
 
     /// The items from a place on, in the current version.

@@ -1,6 +1,7 @@
 //! `DEL key [key ...]`
 
 use super::{Command, Context, Failure};
+use crate::data;
 use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
@@ -20,11 +21,15 @@ pub(super) const COMMAND: Command = Command {
 pub(super) fn del(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut deleted = 0;
     for key in context.arguments.from(1).iter() {
-        let mut existed = false;
+        let (mut existed, mut removed) = (false, None);
         context.store().update_any(key, &mut |current| {
             existed = current.is_some();
+            removed = current.and_then(|found| data::id_of(found.kind, found.value));
             if existed { Change::Remove } else { Change::Keep }
         })?;
+        if let Some(id) = removed {
+            context.store().discard_collection(id)?;
+        }
         deleted += usize::from(existed);
     }
     context.reply.count(deleted);

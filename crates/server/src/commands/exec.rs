@@ -2,7 +2,8 @@
 
 use alluvium_protocol::{Parser, Progress};
 
-use super::{Command, Context, Failure, dispatch, write_failure};
+use super::dispatch::{dispatch, write_failure};
+use super::{Command, Context, Failure};
 use crate::store::{Databases, StoreError};
 
 pub(super) const COMMAND: Command = Command {

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Context, Failure};
+use crate::data;
 use crate::store::Change;
 
 /// In which unit a client gives and gets times.
@@ -115,15 +116,21 @@ pub(super) fn set_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> R
     let conditions = Conditions::of(context)?;
     let command = String::from_utf8_lossy(&context.arguments[0]).to_ascii_lowercase();
     let at_ms = absolute_ms(context.integer(2)?, unit, base).ok_or_else(|| invalid(&command))?;
-    let mut is_changed = false;
+    let (mut is_changed, mut removed) = (false, None);
     context.store().update_any(&context.arguments[1], &mut |found| {
         is_changed = found.is_some_and(|found| conditions.hold(found.expires_at_ms, at_ms));
         match u64::try_from(at_ms) {
             _ if !is_changed => Change::Keep,
             Ok(at) if at_ms > now_ms() => Change::Expire(Some(at)),
-            _ => Change::Remove,
+            _ => {
+                removed = found.and_then(|found| data::id_of(found.kind, found.value));
+                Change::Remove
+            }
         }
     })?;
+    if let Some(id) = removed.filter(|_| is_changed) {
+        context.store().discard_collection(id)?;
+    }
     context.reply.integer(i64::from(is_changed));
     Ok(())
 }

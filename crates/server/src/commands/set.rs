@@ -2,6 +2,7 @@
 
 use super::expiry::{future, option};
 use super::{Command, Context, Failure};
+use crate::data;
 use crate::store::{Change, Keep, Kind, StoreError, WrongType};
 
 pub(super) const COMMAND: Command = Command {
@@ -48,7 +49,7 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     }
     let mut previous: Option<Vec<u8>> = None;
     let mut stored = false;
-    let mut is_string = true;
+    let (mut is_string, mut replaced) = (true, None);
     context.store().update_any(key, &mut |found| {
         is_string = found.is_none_or(|found| found.kind == Kind::String);
         if wants_previous && !is_string {
@@ -60,8 +61,12 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
             Condition::Absent => found.is_none(),
             Condition::Present => found.is_some(),
         };
+        replaced = found.filter(|_| stored).and_then(|found| data::id_of(found.kind, found.value));
         if stored { Change::Insert(value.to_vec(), keep) } else { Change::Keep }
     })?;
+    if let Some(id) = replaced {
+        context.store().discard_collection(id)?;
+    }
     match (wants_previous, stored) {
         (true, _) if !is_string => return Err(StoreError::from(WrongType).into()),
         (true, _) => context.reply.optional_bulk(previous.as_deref()),

@@ -1,20 +1,50 @@
 //! One keyspace as a database.
 
 use std::borrow::Cow;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use alluvium::{Db, Keyspace, Update};
 
+use super::collections::{Collections, keyspace_names};
+use super::member;
 use super::stored::{Effect, effect, found, is_plain_string, stored};
-use crate::store::{Attributes, Change, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType};
+use crate::store::{
+    Attributes, Change, CollectionId, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType,
+};
 
 pub(super) struct EngineDatabase {
     db: Db,
     pub(super) keyspace: Keyspace,
+    /// Opened when there is a first hash or set.
+    collections: OnceLock<Collections>,
+    clearing: Arc<RwLock<()>>,
 }
 
 impl EngineDatabase {
-    pub(super) fn new(db: Db, keyspace: Keyspace) -> Self {
-        Self { db, keyspace }
+    /// Opens or creates the keyspace `name`.
+    pub(super) fn open(db: &Db, name: &str, clearing: Arc<RwLock<()>>) -> Result<Self, StoreError> {
+        let collections = OnceLock::new();
+        if db.keyspace_names().contains(&keyspace_names(name)[0]) {
+            let _ = collections.set(Collections::open(db, name)?);
+        }
+        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing })
+    }
+
+    /// The collections of the database, opened or created.
+    pub(super) fn collections(&self) -> Result<&Collections, StoreError> {
+        if self.collections.get().is_none() {
+            // Two clients that open them at once get the same keyspaces, and the first of them the numbers.
+            let _ = self.collections.set(Collections::open(&self.db, self.keyspace.name())?);
+        }
+        Ok(self.collections.get().expect("it was set"))
+    }
+
+    /// Removes some members of dead collections; returns whether there are certainly more.
+    pub(super) fn tidy(&self) -> Result<bool, StoreError> {
+        match self.collections.get() {
+            Some(collections) => collections.tidy(&self.db, &self.keyspace),
+            None => Ok(false),
+        }
     }
 }
 
@@ -117,6 +147,49 @@ impl Database for EngineDatabase {
     }
 
     fn clear(&self) -> Result<(), StoreError> {
-        Ok(self.keyspace.clear()?)
+        let _clearing = self.clearing.write().unwrap_or_else(PoisonError::into_inner);
+        self.keyspace.clear()?;
+        match self.collections.get() {
+            Some(collections) => collections.clear(),
+            None => Ok(()),
+        }
+    }
+
+    fn discard_collection(&self, id: CollectionId) -> Result<(), StoreError> {
+        self.collections()?.discard(id);
+        Ok(())
+    }
+
+    fn member(&self, id: CollectionId, member: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = member::key(id, member);
+        match self.collections()?.members.get(&key)? {
+            Some(stored) => Ok(Some(member::decode(&key, &stored)?.1.to_vec())),
+            None => Ok(None),
+        }
+    }
+
+    fn members(&self, id: CollectionId, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        for item in self.collections()?.members.scan_prefix(member::prefix(id))? {
+            let (key, stored) = item?;
+            let (member, value) = member::decode(&key, &stored)?;
+            each(member, value);
+        }
+        Ok(())
+    }
+
+    fn scan_members(
+        &self,
+        id: CollectionId,
+        cursor: u64,
+        count: usize,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<u64, StoreError> {
+        let (items, next) =
+            self.collections()?.members.scan_prefix_from(member::prefix(id), cursor, count)?;
+        for (key, stored) in &items {
+            let (member, value) = member::decode(key, stored)?;
+            each(member, value);
+        }
+        Ok(next)
     }
 }

@@ -1,11 +1,13 @@
 //! The flash engine as a store: one keyspace for each database.
 
+mod collections;
 mod database;
+mod member;
 mod stored;
 mod transaction;
 
 use std::cell::RefCell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use alluvium::{Db, Health};
 
@@ -17,12 +19,14 @@ use transaction::EngineTransaction;
 pub(crate) struct EngineStore {
     db: Db,
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+    /// Held by transactions, and exclusively while a database is cleared: its members go after its keys.
+    clearing: Arc<RwLock<()>>,
 }
 
 impl EngineStore {
     /// The store with its first database, which is created if it does not exist, and all others that exist.
     pub(crate) fn open(db: Db) -> Result<Self, StoreError> {
-        let store = Self { db: db.deferred(), databases: Default::default() };
+        let store = Self { db: db.deferred(), databases: Default::default(), clearing: Arc::default() };
         let exist = store.db.keyspace_names();
         for number in DatabaseNumber::all() {
             if number == DatabaseNumber::default() || exist.contains(&keyspace_name(number)) {
@@ -50,6 +54,7 @@ impl Databases for EngineStore {
         &self,
         body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        let _not_clearing = self.clearing.read().unwrap_or_else(PoisonError::into_inner);
         self.db.try_transaction(|transaction| {
             body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases))
         })
@@ -65,14 +70,23 @@ impl Store for EngineStore {
         let database = &self.databases[number.position()];
         if database.get().is_none() {
             // Two clients that open it at once get the same keyspace.
-            let keyspace = self.db.keyspace(&keyspace_name(number))?;
-            let _ = database.set(EngineDatabase::new(self.db.clone(), keyspace));
+            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), self.clearing.clone())?;
+            let _ = database.set(opened);
         }
         Ok(())
     }
 
     fn opened(&self) -> Vec<DatabaseNumber> {
         DatabaseNumber::all().filter(|number| self.databases[number.position()].get().is_some()).collect()
+    }
+
+    fn tidy(&self) -> Result<bool, StoreError> {
+        let mut has_more = false;
+        for database in self.databases.iter().filter_map(OnceLock::get) {
+            let _not_clearing = self.clearing.read().unwrap_or_else(PoisonError::into_inner);
+            has_more |= database.tidy()?;
+        }
+        Ok(has_more)
     }
 
     fn health(&self) -> StoreHealth {

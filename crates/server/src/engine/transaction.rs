@@ -8,9 +8,11 @@ use std::sync::OnceLock;
 use alluvium::Transaction;
 
 use super::database::EngineDatabase;
+use super::member;
 use super::stored::{Effect, effect, found, stored};
 use crate::store::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, StoreError,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind,
+    StoreError,
 };
 
 /// Databases whose writes take effect when the transaction commits. Reads see them before.
@@ -33,7 +35,12 @@ impl Databases for EngineTransaction<'_> {
     fn database(&self, number: DatabaseNumber) -> &dyn Database {
         self.databases[number.position()].get_or_init(|| {
             let base = self.opened[number.position()].get().expect("a database that was selected");
-            TransactionDatabase { transaction: self.transaction, base, written: RefCell::default() }
+            TransactionDatabase {
+                transaction: self.transaction,
+                base,
+                written: RefCell::default(),
+                written_members: RefCell::default(),
+            }
         })
     }
 
@@ -51,6 +58,9 @@ struct TransactionDatabase<'a> {
     base: &'a EngineDatabase,
     /// The keys that the transaction has written, and whether it has inserted or removed them.
     written: RefCell<BTreeMap<Box<[u8]>, bool>>,
+    /// The members that the transaction has written, by their stored keys, with the stored value of those that it has
+    /// not removed.
+    written_members: RefCell<BTreeMap<Vec<u8>, Option<Vec<u8>>>>,
 }
 
 impl TransactionDatabase<'_> {
@@ -62,6 +72,24 @@ impl TransactionDatabase<'_> {
     fn remove(&self, key: &[u8]) {
         self.transaction.borrow_mut().remove(&self.base.keyspace, key);
         self.written.borrow_mut().insert(key.into(), false);
+    }
+
+    /// Visits the members of a collection that the transaction has inserted.
+    fn visit_written(
+        &self,
+        written: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+        id: CollectionId,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
+        let prefix = member::prefix(id);
+        let of_collection = written.range(prefix.to_vec()..).take_while(|(key, _)| key.starts_with(&prefix));
+        for (key, stored) in of_collection {
+            if let Some(stored) = stored {
+                let (member, value) = member::decode(key, stored)?;
+                each(member, value);
+            }
+        }
+        Ok(())
     }
 
     /// The number of items, given that before the transaction.
@@ -157,6 +185,73 @@ impl Database for TransactionDatabase<'_> {
 
     fn count_within(&self, visits_max: u64) -> Result<Option<u64>, StoreError> {
         self.with_written(self.base.count_within(visits_max)?)
+    }
+
+    fn new_collection(&self, key: &[u8]) -> Result<CollectionId, StoreError> {
+        self.base.collections()?.begin(&mut self.transaction.borrow_mut(), key)
+    }
+
+    fn move_collection(&self, id: CollectionId, key: &[u8]) -> Result<(), StoreError> {
+        self.base.collections()?.own(&mut self.transaction.borrow_mut(), id, key);
+        Ok(())
+    }
+
+    /// What is discarded before the commit is checked after it.
+    fn discard_collection(&self, id: CollectionId) -> Result<(), StoreError> {
+        self.base.discard_collection(id)
+    }
+
+    fn member(&self, id: CollectionId, member: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = member::key(id, member);
+        let members = &self.base.collections()?.members;
+        match self.transaction.borrow_mut().get(members, &key)? {
+            Some(stored) => Ok(Some(member::decode(&key, &stored)?.1.to_vec())),
+            None => Ok(None),
+        }
+    }
+
+    fn insert_member(&self, id: CollectionId, member: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let (key, stored) = (member::key(id, member), member::encode(member, value));
+        let members = &self.base.collections()?.members;
+        self.transaction.borrow_mut().insert(members, key.clone(), stored.clone());
+        self.written_members.borrow_mut().insert(key, Some(stored));
+        Ok(())
+    }
+
+    fn remove_member(&self, id: CollectionId, member: &[u8]) -> Result<(), StoreError> {
+        let key = member::key(id, member);
+        self.transaction.borrow_mut().remove(&self.base.collections()?.members, key.clone());
+        self.written_members.borrow_mut().insert(key, None);
+        Ok(())
+    }
+
+    fn members(&self, id: CollectionId, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        let written = self.written_members.borrow();
+        self.visit_written(&written, id, each)?;
+        self.base.members(id, &mut |member, value| {
+            if !written.contains_key(&member::key(id, member)) {
+                each(member, value);
+            }
+        })
+    }
+
+    /// Visits the members that the transaction has inserted with the first call.
+    fn scan_members(
+        &self,
+        id: CollectionId,
+        cursor: u64,
+        count: usize,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<u64, StoreError> {
+        let written = self.written_members.borrow();
+        if cursor == 0 {
+            self.visit_written(&written, id, each)?;
+        }
+        self.base.scan_members(id, cursor, count, &mut |member, value| {
+            if !written.contains_key(&member::key(id, member)) {
+                each(member, value);
+            }
+        })
     }
 
     fn clear(&self) -> Result<(), StoreError> {

@@ -28,6 +28,10 @@ impl Kind {
     }
 }
 
+/// The number of the members of a key: never used again for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CollectionId(pub u64);
+
 /// An item that a store has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found<'a> {
@@ -109,3 +113,15 @@ impl fmt::Display for WrongType {
 }
 
 impl Error for WrongType {}
+
+/// The store keeps only strings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NoCollections;
+
+impl fmt::Display for NoCollections {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("this store keeps strings only, no hashes and sets")
+    }
+}
+
+impl Error for NoCollections {}

@@ -9,7 +9,7 @@ mod item;
 mod number;
 
 pub use health::StoreHealth;
-pub use item::{Attributes, Change, Found, ItemVersion, Keep, Kind, WrongType};
+pub use item::{Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, NoCollections, WrongType};
 pub use number::DatabaseNumber;
 
 /// Why a store refused or failed; its text is sent to the client after `ERR `.
@@ -53,6 +53,12 @@ pub trait Store: Databases + Send + Sync + 'static {
 
     /// The databases that are open, in order.
     fn opened(&self) -> Vec<DatabaseNumber>;
+
+    /// Removes some members of collections to which no key refers. Returns whether there are certainly more: then it
+    /// should be called again soon, otherwise after a second.
+    fn tidy(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
 
     /// Whether the store takes writes. Costs nothing.
     fn health(&self) -> StoreHealth;
@@ -177,4 +183,54 @@ pub trait Database {
     /// # Errors
     /// Within a transaction, where this is not possible.
     fn clear(&self) -> Result<(), StoreError>;
+
+    /// Reserves a number for the members of `key`. Only within [`Databases::atomically`], like the other methods that
+    /// write members.
+    ///
+    /// # Errors
+    /// [`NoCollections`] if the store keeps only strings.
+    fn new_collection(&self, _key: &[u8]) -> Result<CollectionId, StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Notes that the collection is under `key` now.
+    fn move_collection(&self, _id: CollectionId, _key: &[u8]) -> Result<(), StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Lets the members of a collection be removed in the background: no item refers to it any more.
+    fn discard_collection(&self, _id: CollectionId) -> Result<(), StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// The value of a member, if there is one.
+    fn member(&self, _id: CollectionId, _member: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Sets the value of a member.
+    fn insert_member(&self, _id: CollectionId, _member: &[u8], _value: &[u8]) -> Result<(), StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Removes a member.
+    fn remove_member(&self, _id: CollectionId, _member: &[u8]) -> Result<(), StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Calls `each` with all members, as they were at one moment, and their values, in an order that has no meaning.
+    fn members(&self, _id: CollectionId, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        Err(NoCollections.into())
+    }
+
+    /// Visits approximately `count` members from `cursor` on, as [`Database::scan`] does with keys.
+    fn scan_members(
+        &self,
+        _id: CollectionId,
+        _cursor: u64,
+        _count: usize,
+        _each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<u64, StoreError> {
+        Err(NoCollections.into())
+    }
 }

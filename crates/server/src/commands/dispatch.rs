@@ -1,0 +1,170 @@
+//! From a request to its handler.
+
+use alluvium_protocol::Arguments;
+
+use super::{Command, Context, Failure, exec, find};
+use crate::session::Session;
+
+/// Whether executing a request may write to the store.
+pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
+    let Some(command) = find(name) else { return false };
+    match &session.transaction {
+        Some(queue) => command.name == exec::COMMAND.name && queue.has_writes,
+        None => command.is_write(),
+    }
+}
+
+/// Finds the command, checks its arity, executes it, and writes the one reply.
+pub(crate) fn execute(context: &mut Context<'_>) {
+    let buffered = context.reply.buffered_bytes();
+    let Err(failure) = dispatch(context) else { return };
+    context.reply.rewind(buffered);
+    write_failure(context, failure);
+}
+
+pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
+    match failure {
+        Failure::Fixed(text) => context.reply.error(text),
+        Failure::Text(text) => context.reply.error(text),
+        Failure::Store(error) => context.reply.error(format!("ERR {error}")),
+        Failure::ReplyTooLarge => {
+            context.reply.error("ERR reply exceeds the output limit of this server");
+            context.session.closing = true;
+        }
+    }
+}
+
+/// Commands that a client may send while it has subscriptions and speaks RESP2, whose replies it could not tell from
+/// messages.
+const BESIDE_SUBSCRIPTIONS: [&str; 7] =
+    ["ping", "psubscribe", "punsubscribe", "quit", "reset", "subscribe", "unsubscribe"];
+
+/// Commands that are executed at once between `MULTI` and `EXEC`.
+const NEVER_QUEUED: [&str; 6] = ["discard", "exec", "multi", "quit", "reset", "watch"];
+
+pub(super) fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
+    let command = match resolve(context.arguments) {
+        Ok(command) => command,
+        Err(failure) => {
+            refuse_transaction(context);
+            return if is_of_a_browser(&context.arguments[0]) { close(context) } else { Err(failure) };
+        }
+    };
+    if !context.session.is_authenticated && !command.flags.contains(&"no_auth") {
+        refuse_transaction(context);
+        return Err(Failure::Fixed("NOAUTH Authentication required."));
+    }
+    if context.session.takes_only_messages() && !BESIDE_SUBSCRIPTIONS.contains(&command.name) {
+        refuse_transaction(context);
+        return Err(Failure::Text(format!(
+            "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this \
+             context",
+            text(&context.arguments[0], 128).to_ascii_lowercase()
+        )));
+    }
+    match &mut context.session.transaction {
+        Some(queue) if !NEVER_QUEUED.contains(&command.name) => {
+            if command.flags.contains(&"no_multi") {
+                queue.has_failed = true;
+                return Err(Failure::Fixed("ERR Command not allowed inside a transaction"));
+            }
+            let bytes_max = context.shared.options.limits.frame_bytes_max;
+            if !queue.push(context.arguments, command.is_write(), bytes_max) {
+                queue.has_failed = true;
+                return Err(Failure::Fixed(
+                    "ERR the commands of the transaction exceed the limit of a request",
+                ));
+            }
+            context.reply.simple("QUEUED");
+            Ok(())
+        }
+        _ => (command.handler)(context),
+    }
+}
+
+/// After a refused command, `EXEC` executes none.
+fn refuse_transaction(context: &mut Context<'_>) {
+    if let Some(queue) = &mut context.session.transaction {
+        queue.has_failed = true;
+    }
+}
+
+/// The command or subcommand of a request, with an arity that fits.
+fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
+    let command = find(&arguments[0]).ok_or_else(|| unknown(arguments))?;
+    if !command.accepts(arguments.len()) {
+        return Err(Failure::arity(command.name));
+    }
+    let (false, Some(name)) = (command.subcommands.is_empty(), arguments.get(1)) else {
+        return Ok(command);
+    };
+    let subcommand =
+        command.subcommands.iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name));
+    match subcommand {
+        Some(subcommand) if subcommand.accepts(arguments.len()) => Ok(subcommand),
+        Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
+        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&HELP),
+        None => Err(Failure::Text(format!(
+            "ERR unknown subcommand '{}'. Try {} HELP.",
+            text(name, 128),
+            command.name.to_ascii_uppercase()
+        ))),
+    }
+}
+
+/// `HELP` of every command with subcommands.
+const HELP: Command =
+    Command { name: "help", flags: &["loading", "stale"], handler: answer_help, ..Command::DEFAULT };
+
+fn answer_help(context: &mut Context<'_>) -> Result<(), Failure> {
+    if let Some(command) = find(&context.arguments[0]) {
+        help(command, context);
+    }
+    Ok(())
+}
+
+fn help(command: &Command, context: &mut Context<'_>) {
+    context.reply.array(2 * command.subcommands.len() + 3);
+    context.reply.simple(&format!(
+        "{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+        command.name.to_ascii_uppercase()
+    ));
+    for subcommand in command.subcommands {
+        let line = format!("{} {}", subcommand.name.to_ascii_uppercase(), subcommand.syntax);
+        context.reply.simple(line.trim_end());
+        context.reply.simple(&format!("    {}.", subcommand.summary));
+    }
+    context.reply.simple("HELP");
+    context.reply.simple("    Prints this help.");
+}
+
+/// Whether a web page made a browser talk to us: executing the body of its request would be the attack.
+fn is_of_a_browser(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+fn close(context: &mut Context<'_>) -> Result<(), Failure> {
+    context.session.closing = true;
+    Ok(())
+}
+
+fn unknown(arguments: Arguments<'_>) -> Failure {
+    const ARGUMENT_BYTES_MAX: usize = 128;
+    let name = &arguments[0];
+    let mut shown = String::new();
+    for argument in arguments.from(1).iter() {
+        if shown.len() >= ARGUMENT_BYTES_MAX {
+            break;
+        }
+        shown.push_str(&format!("'{}' ", text(argument, ARGUMENT_BYTES_MAX - shown.len())));
+    }
+    Failure::Text(format!(
+        "ERR unknown command '{}', with args beginning with: {shown}",
+        text(name, ARGUMENT_BYTES_MAX)
+    ))
+}
+
+/// The first bytes of an argument, for an error text.
+fn text(argument: &[u8], bytes_max: usize) -> std::borrow::Cow<'_, str> {
+    String::from_utf8_lossy(&argument[..argument.len().min(bytes_max)])
+}

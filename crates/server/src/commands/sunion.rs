@@ -1,0 +1,23 @@
+//! `SUNION key [key ...]`
+
+use super::set_operation::{Operation, reply};
+use super::{Command, Context, Failure};
+
+pub(super) const COMMAND: Command = Command {
+    name: "sunion",
+    arity: -2,
+    flags: &["readonly"],
+    keys: (1, -1, 1),
+    group: "set",
+    since: "1.0.0",
+    complexity: "O(n) in the number of members of all sets",
+    summary: "Get the union of several sets",
+    syntax: "key [key ...]",
+    handler: sunion,
+    ..Command::DEFAULT
+};
+
+fn sunion(context: &mut Context<'_>) -> Result<(), Failure> {
+    let keys = context.arguments.from(1);
+    reply(context, Operation::Union, keys)
+}

@@ -1,0 +1,153 @@
+//! [`Collection`]: the members of one key.
+
+use super::header::Header;
+use crate::store::{Change, CollectionId, Database, DatabaseNumber, Databases, Kind, StoreError, WrongType};
+
+/// The members under a key, each with a value, which is empty in a set.
+pub(crate) struct Collection<'a> {
+    database: &'a dyn Database,
+    key: &'a [u8],
+    kind: Kind,
+    header: Option<Header>,
+    /// Whether a member came or went. The header is then written, even if there are as many as before: other
+    /// transactions that have read the members notice it.
+    has_changed: bool,
+}
+
+/// Calls `body` with the collection under `key`, which may be empty, within a transaction, and stores what it has
+/// changed. A collection that has become empty is removed.
+///
+/// # Errors
+/// [`WrongType`] if the key holds another type.
+pub(crate) fn write(
+    databases: &dyn Databases,
+    number: DatabaseNumber,
+    key: &[u8],
+    kind: Kind,
+    body: &mut dyn FnMut(&mut Collection<'_>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    databases.atomically(&mut |inside| {
+        let mut collection = Collection::open(inside.database(number), key, kind)?;
+        body(&mut collection)?;
+        collection.store()
+    })
+}
+
+/// Calls `body` with the collection under `key`, or `None` if there is none. It is called again if the collection was
+/// replaced meanwhile.
+///
+/// # Errors
+/// [`WrongType`] if the key holds another type.
+pub(crate) fn read(
+    database: &dyn Database,
+    key: &[u8],
+    kind: Kind,
+    body: &mut dyn FnMut(Option<&Collection<'_>>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    loop {
+        let collection = Collection::open(database, key, kind)?;
+        let Some(header) = collection.header else { return body(None) };
+        body(Some(&collection))?;
+        // Members are removed only after their header: while it is there, nothing was missing.
+        if Collection::open(database, key, kind)?.header.is_some_and(|now| now.id == header.id) {
+            return Ok(());
+        }
+    }
+}
+
+impl<'a> Collection<'a> {
+    fn open(database: &'a dyn Database, key: &'a [u8], kind: Kind) -> Result<Self, StoreError> {
+        let mut header = Ok(None);
+        database.get_any(key, &mut |found| {
+            header = match found.kind == kind {
+                true => Header::decode(found).map(Some),
+                false => Err(WrongType.into()),
+            };
+        })?;
+        Ok(Self { database, key, kind, header: header?, has_changed: false })
+    }
+
+    /// Number of members.
+    pub(crate) fn len(&self) -> u64 {
+        self.header.map_or(0, |header| header.len)
+    }
+
+    /// The value of a member.
+    pub(crate) fn get(&self, member: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        match self.header {
+            Some(header) => self.database.member(header.id, member),
+            None => Ok(None),
+        }
+    }
+
+    /// Calls `each` with each member and its value, in an order that has no meaning.
+    pub(crate) fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+        match self.header {
+            Some(header) => self.database.members(header.id, each),
+            None => Ok(()),
+        }
+    }
+
+    /// Visits approximately `count` members from `cursor` on and returns the next cursor; 0 is the start, and the end.
+    pub(crate) fn scan(
+        &self,
+        cursor: u64,
+        count: usize,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<u64, StoreError> {
+        match self.header {
+            Some(header) => self.database.scan_members(header.id, cursor, count, each),
+            None => Ok(0),
+        }
+    }
+
+    /// Sets the value of a member; returns whether the member is new.
+    pub(crate) fn insert(&mut self, member: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        let mut header = match self.header {
+            Some(header) => header,
+            None => Header { id: self.database.new_collection(self.key)?, len: 0 },
+        };
+        let before = if header.len == 0 { None } else { self.database.member(header.id, member)? };
+        if before.as_deref() != Some(value) {
+            self.database.insert_member(header.id, member, value)?;
+        }
+        let is_new = before.is_none();
+        header.len += u64::from(is_new);
+        self.has_changed |= is_new;
+        self.header = Some(header);
+        Ok(is_new)
+    }
+
+    /// Removes a member; returns whether there was one.
+    pub(crate) fn remove(&mut self, member: &[u8]) -> Result<bool, StoreError> {
+        let Some(mut header) = self.header else { return Ok(false) };
+        if self.database.member(header.id, member)?.is_none() {
+            return Ok(false);
+        }
+        self.database.remove_member(header.id, member)?;
+        header.len = header.len.saturating_sub(1);
+        self.has_changed = true;
+        self.header = Some(header);
+        Ok(true)
+    }
+
+    /// Writes the header if members came or went.
+    fn store(self) -> Result<(), StoreError> {
+        let Self { database, key, kind, header, has_changed } = self;
+        let Some(header) = header.filter(|_| has_changed) else { return Ok(()) };
+        let is_empty = header.len == 0;
+        database.update_any(key, &mut |_| match is_empty {
+            true => Change::Remove,
+            false => Change::InsertKind(kind, header.encode()),
+        })?;
+        if is_empty { database.discard_collection(header.id) } else { Ok(()) }
+    }
+}
+
+/// The collection of an item that is one.
+pub(crate) fn id_of(kind: Kind, value: &[u8]) -> Option<CollectionId> {
+    match kind {
+        Kind::Hash | Kind::Set => value.first_chunk::<8>().map(|id| CollectionId(u64::from_le_bytes(*id))),
+        Kind::String | Kind::Unknown => None,
+    }
+}
