@@ -4,7 +4,7 @@
 //! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write per client
 //! and round. One file per command, one table of them all: `commands/`.
 //!
-//! Non-goals: encryption (the address is loopback unless told otherwise), scripting, types other than strings.
+//! Non-goals: encryption (the address is loopback unless told otherwise), lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
 mod commands;
@@ -26,6 +26,8 @@ mod queued_commands;
 mod random;
 mod readiness;
 mod round_writes;
+#[cfg(feature = "scripting")]
+mod scripting;
 mod server;
 mod session;
 mod shared;

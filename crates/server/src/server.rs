@@ -82,6 +82,8 @@ impl Server {
             store,
             writers: Default::default(),
             subscribers: Default::default(),
+            #[cfg(feature = "scripting")]
+            scripts: Default::default(),
             started: Instant::now(),
             shutdown,
             counter: Default::default(),

@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     /// Number of workers with writes that are not committed.
     pub(crate) writers: AtomicUsize,
     pub(crate) subscribers: Subscribers,
+    #[cfg(feature = "scripting")]
+    pub(crate) scripts: crate::scripting::Scripts,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.

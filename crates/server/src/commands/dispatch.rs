@@ -26,6 +26,8 @@ pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
     match failure {
         Failure::Fixed(text) => context.reply.error(text),
         Failure::Text(text) => context.reply.error(text),
+        #[cfg(feature = "scripting")]
+        Failure::Aborted(text) => context.reply.error(text),
         Failure::Store(error) => context.reply.error(format!("ERR {error}")),
         Failure::ReplyTooLarge => {
             context.reply.error("ERR reply exceeds the output limit of this server");

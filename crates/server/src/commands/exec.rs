@@ -69,6 +69,10 @@ fn execute_all(context: &mut Context<'_>, frames: &[u8], inside: &dyn Databases)
         let before = inner.reply.buffered_bytes();
         if let Err(failure) = dispatch(&mut inner) {
             inner.reply.rewind(before);
+            #[cfg(feature = "scripting")]
+            if let Failure::Aborted(text) = failure {
+                return Err(text.into());
+            }
             write_failure(&mut inner, failure);
         }
         let version = inner.reply.version();

@@ -22,6 +22,14 @@ mod del;
 mod discard;
 mod dispatch;
 mod echo;
+#[cfg(feature = "scripting")]
+mod eval;
+#[cfg(feature = "scripting")]
+mod eval_ro;
+#[cfg(feature = "scripting")]
+mod evalsha;
+#[cfg(feature = "scripting")]
+mod evalsha_ro;
 mod exec;
 mod exists;
 mod expire;
@@ -74,6 +82,8 @@ mod reset;
 mod sadd;
 mod scan;
 mod scard;
+#[cfg(feature = "scripting")]
+mod script;
 mod sdiff;
 mod sdiffstore;
 mod select;
@@ -217,6 +227,9 @@ pub(crate) enum Failure {
     Fixed(&'static str),
     /// A whole error text, with its code.
     Text(String),
+    /// A whole error text, with its code. Within a transaction, nothing of it may take effect.
+    #[cfg(feature = "scripting")]
+    Aborted(String),
     /// The store's error, sent after `ERR `.
     Store(StoreError),
     /// The replies that the client has not read would grow beyond the limit; the connection ends.

@@ -15,6 +15,14 @@ pub(crate) static COMMANDS: &[Command] = &[
     del::COMMAND,
     discard::COMMAND,
     echo::COMMAND,
+    #[cfg(feature = "scripting")]
+    eval::COMMAND,
+    #[cfg(feature = "scripting")]
+    eval_ro::COMMAND,
+    #[cfg(feature = "scripting")]
+    evalsha::COMMAND,
+    #[cfg(feature = "scripting")]
+    evalsha_ro::COMMAND,
     exec::COMMAND,
     exists::COMMAND,
     expire::COMMAND,
@@ -65,6 +73,8 @@ pub(crate) static COMMANDS: &[Command] = &[
     sadd::COMMAND,
     scan::COMMAND,
     scard::COMMAND,
+    #[cfg(feature = "scripting")]
+    script::COMMAND,
     sdiff::COMMAND,
     sdiffstore::COMMAND,
     select::COMMAND,

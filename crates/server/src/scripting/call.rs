@@ -1,0 +1,106 @@
+//! `redis.call`: a command that a script executes.
+
+use alluvium_protocol::{Parser, Progress, Reply, Value as Answer, Version, request};
+use mlua::{Lua, Result, Value, Variadic};
+
+use super::convert::{format_number, to_lua};
+use crate::commands::{self, Context};
+use crate::pubsub::Outbox;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::store::Databases;
+
+/// What a script works with: its own session, and the transaction.
+pub(super) struct Caller<'a> {
+    pub(super) session: Session,
+    pub(super) shared: &'a Shared,
+    pub(super) databases: &'a dyn Databases,
+    pub(super) outbox: &'a mut Outbox,
+    /// Whether commands that write are refused.
+    pub(super) is_read_only: bool,
+}
+
+impl Caller<'_> {
+    /// Executes the command that `words` are; an error is a table with a field `err`.
+    pub(super) fn call(&mut self, lua: &Lua, words: &Variadic<Value>) -> Result<Value> {
+        let answer = match request_of(words) {
+            Ok(frame) => self.execute(&frame),
+            Err(text) => Answer::Error(text.into()),
+        };
+        let value = to_lua(lua, &answer, self.session.version)?;
+        if let (Answer::Error(_), Value::Table(table)) = (&answer, &value) {
+            // Level 0 is this function, level 1 the prelude's, level 2 the script's.
+            let line = lua.inspect_stack(2, |debug| debug.current_line()).flatten();
+            table.raw_set("line", line)?;
+        }
+        Ok(value)
+    }
+
+    fn execute(&mut self, frame: &[u8]) -> Answer {
+        let mut parser = Parser::new(self.shared.options.limits);
+        let Ok(Progress::Complete { .. }) = parser.parse(frame) else {
+            return Answer::Error(b"ERR the command exceeds the limits of a request".to_vec());
+        };
+        let arguments = parser.arguments(frame);
+        if let Some(refusal) = self.refusal(&arguments[0]) {
+            return Answer::Error(refusal.into());
+        }
+        let mut output = Vec::new();
+        let reply = Reply::new(&mut output, self.session.version);
+        let mut context = Context {
+            arguments,
+            reply,
+            session: &mut self.session,
+            shared: self.shared,
+            databases: self.databases,
+            outbox: &mut *self.outbox,
+            is_in_transaction: true,
+        };
+        commands::execute(&mut context);
+        match Answer::decode(&output) {
+            Ok(Some((answer, _))) => answer,
+            _ => Answer::Null,
+        }
+    }
+
+    /// Why a script may not execute a command.
+    fn refusal(&self, name: &[u8]) -> Option<&'static str> {
+        let Some(command) = commands::find(name) else {
+            return Some("ERR Unknown Redis command called from script");
+        };
+        if command.flags.contains(&"noscript") {
+            return Some("ERR This Redis command is not allowed from script");
+        }
+        if self.is_read_only && command.is_write() {
+            return Some("ERR Write commands are not allowed from read-only scripts.");
+        }
+        None
+    }
+}
+
+fn request_of(words: &Variadic<Value>) -> std::result::Result<Vec<u8>, &'static str> {
+    if words.is_empty() {
+        return Err("ERR Please specify at least one argument for this redis.call() call");
+    }
+    let mut texts: Vec<Vec<u8>> = Vec::with_capacity(words.len());
+    for word in words.iter() {
+        texts.push(match word {
+            Value::String(text) => text.as_bytes().to_vec(),
+            Value::Integer(number) => number.to_string().into_bytes(),
+            Value::Number(number) => format_number(*number, 17).into_bytes(),
+            _ => return Err("ERR Lua redis lib command arguments must be strings or integers"),
+        });
+    }
+    let mut frame = Vec::new();
+    request::encode(&texts, &mut frame);
+    Ok(frame)
+}
+
+/// The version of the protocol that a script has chosen for its replies.
+pub(super) fn version(number: f64) -> Option<Version> {
+    match number as i64 {
+        2 => Some(Version::Resp2),
+        3 => Some(Version::Resp3),
+        _ => None,
+    }
+}
