@@ -94,7 +94,7 @@ def run(command, unit, options, log):
     log.write_text(text)
     found = {pattern: [match[1] for line in text.splitlines() if (match := pattern.match(line))]
              for pattern in (PASSED, FAILED)}
-    return found[PASSED], found[FAILED], "Test Summary" in text or "All tests passed" in text
+    return found[PASSED], found[FAILED], "tests failed" in text or "All tests passed" in text
 
 
 def main():

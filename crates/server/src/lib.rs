@@ -7,6 +7,8 @@
 //! Non-goals: encryption (the address is loopback unless told otherwise), scripting, types other than strings.
 #![forbid(unsafe_code)]
 
+mod client;
+mod clients;
 mod commands;
 mod connection;
 mod connections;
@@ -23,6 +25,7 @@ mod inbox;
 mod keeper;
 mod options;
 mod password;
+mod pause;
 mod pubsub;
 mod queued_commands;
 mod random;

@@ -47,6 +47,7 @@ mod getrange;
 mod getset;
 mod hdel;
 mod hello;
+mod help;
 mod hexists;
 mod hget;
 mod hgetall;
@@ -134,8 +135,8 @@ mod unsubscribe;
 mod unwatch;
 mod watch;
 
-pub(crate) use dispatch::{execute, may_write};
-pub(crate) use table::{COMMANDS, find};
+pub(crate) use dispatch::{execute, may_write, waits};
+pub(crate) use table::{COMMANDS, find, full_name, number, number_of};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

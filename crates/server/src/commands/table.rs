@@ -1,5 +1,8 @@
 //! The list of commands, and finding one by its name.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::*;
 
 /// All commands, sorted by name.
@@ -144,6 +147,32 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
         return None;
     }
     NAMES.binary_search(&pack(name)).ok().map(|position| &COMMANDS[position])
+}
+
+/// Identifies a command or subcommand of the table, for those who want its whole name later.
+#[inline]
+pub(crate) fn number_of(command: &'static Command) -> usize {
+    std::ptr::from_ref(command).addr()
+}
+
+/// Like [`number_of`], of a command by its name; 0 if there is no such command.
+pub(crate) fn number(name: &[u8]) -> usize {
+    find(name).map_or(0, number_of)
+}
+
+/// The name of a command, or `container|subcommand`; `NULL` for another number.
+pub(crate) fn full_name(number: usize) -> &'static str {
+    static NAMES: LazyLock<HashMap<usize, String>> = LazyLock::new(|| {
+        let mut names = HashMap::new();
+        for command in COMMANDS {
+            names.insert(number_of(command), command.name.to_owned());
+            for subcommand in command.subcommands {
+                names.insert(number_of(subcommand), format!("{}|{}", command.name, subcommand.name));
+            }
+        }
+        names
+    });
+    NAMES.get(&number).map_or("NULL", String::as_str)
 }
 
 /// `name` in lower case as a number that sorts like its text. A name with a NUL at the end would equal the same name

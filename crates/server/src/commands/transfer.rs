@@ -3,6 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Context, Failure};
+use crate::data;
 use crate::store::{Attributes, Change, Database, DatabaseNumber, Kind, StoreError};
 
 /// A key of a database.
@@ -53,26 +54,49 @@ pub(super) fn transfer(
             return Ok(());
         }
         outcome = Outcome::Done;
-        copy(there, to.key, kind, &value, attributes)?;
-        match source {
-            Source::Stays => Ok(()),
-            Source::Goes => here.update_any(from.key, &mut |_| Change::Remove),
+        remove(there, to.key)?;
+        let is_renamed = source == Source::Goes && from.database == to.database;
+        match (kind, data::id_of(kind, &value)) {
+            (Kind::String, _) => there.insert_with(to.key, &value, attributes)?,
+            (_, Some(id)) if is_renamed => {
+                here.update_any(from.key, &mut |_| Change::Remove)?;
+                here.move_collection(id, to.key)?;
+                insert(there, to.key, kind, &value, attributes)?;
+                return Ok(());
+            }
+            (_, Some(id)) => {
+                let value = data::copy(here, &value, id, there, to.key)?;
+                insert(there, to.key, kind, &value, attributes)?;
+            }
+            (_, None) => return Err("items of this type cannot be copied to another key".into()),
         }
+        if source == Source::Goes { remove(here, from.key) } else { Ok(()) }
     })?;
     Ok(outcome)
 }
 
-/// Only strings are whole in their item.
-fn copy(
-    there: &dyn Database,
+/// Creates an item of any type.
+fn insert(
+    database: &dyn Database,
     key: &[u8],
     kind: Kind,
     value: &[u8],
     attributes: Attributes,
 ) -> Result<(), StoreError> {
-    match kind {
-        Kind::String => there.insert_with(key, value, attributes),
-        Kind::Hash | Kind::Set | Kind::Unknown => Err("only strings can be copied to another key".into()),
+    database.update_any(key, &mut |_| Change::InsertKind(kind, value.to_vec()))?;
+    database.update_any(key, &mut |_| Change::Expire(attributes.expires_at_ms))
+}
+
+/// Removes an item of any type.
+fn remove(database: &dyn Database, key: &[u8]) -> Result<(), StoreError> {
+    let mut removed = None;
+    database.update_any(key, &mut |found| {
+        removed = found.and_then(|found| data::id_of(found.kind, found.value));
+        Change::Remove
+    })?;
+    match removed {
+        Some(id) => database.discard_collection(id),
+        None => Ok(()),
     }
 }
 
