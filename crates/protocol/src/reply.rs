@@ -166,6 +166,11 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// Whole replies that were written elsewhere, for the version of this connection.
+    pub fn raw(&mut self, replies: &[u8]) {
+        self.out.extend_from_slice(replies);
+    }
+
     #[inline]
     fn header(&mut self, kind: u8, length: usize) {
         self.out.push(kind);

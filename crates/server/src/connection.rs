@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     pub(crate) unprocessed: bool,
     /// A count is in progress for the client: its next requests wait for it.
     pub(crate) awaits_count: bool,
+    /// Its next request waits for the end of a pause.
+    pub(crate) is_held: bool,
     /// The client sends no more; what it sent is still answered.
     pub(crate) ended: bool,
     /// The socket failed: nothing can be sent.
@@ -38,7 +40,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(stream: TcpStream, session: Session, parser: Parser) -> Self {
-        let active = session.opened;
+        let active = session.client.opened;
         Self {
             stream,
             session,
@@ -49,6 +51,7 @@ impl Connection {
             gets_queued: 0,
             unprocessed: false,
             awaits_count: false,
+            is_held: false,
             ended: false,
             broken: false,
             touched: false,

@@ -29,6 +29,8 @@ pub(crate) struct Inbox {
     /// Counts for connections of the worker.
     answers: Mutex<Vec<Answer>>,
     messages: Mutex<Messages>,
+    /// Connections that other clients want to be closed.
+    kills: Mutex<Vec<u64>>,
     waker: Waker,
     /// Connections that the worker has or will take.
     pub(crate) load: AtomicUsize,
@@ -36,8 +38,8 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
-        let (arrivals, answers, messages) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Ok(Self { arrivals, answers, messages, waker: Waker::new()?, load: AtomicUsize::new(0) })
+        let (arrivals, answers, messages, kills) = Default::default();
+        Ok(Self { arrivals, answers, messages, kills, waker: Waker::new()?, load: AtomicUsize::new(0) })
     }
 
     /// Hands a connection over. The socket must be non-blocking.
@@ -80,6 +82,17 @@ impl Inbox {
     /// Takes the counts that were handed over.
     pub(crate) fn take_answers(&self) -> Vec<Answer> {
         std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Asks for the end of a connection.
+    pub(crate) fn kill(&self, id: u64) {
+        self.kills.lock().unwrap_or_else(PoisonError::into_inner).push(id);
+        self.waker.wake();
+    }
+
+    /// Takes the numbers of the connections that are to be closed.
+    pub(crate) fn take_kills(&self) -> Vec<u64> {
+        std::mem::take(&mut *self.kills.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What the worker watches.

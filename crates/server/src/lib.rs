@@ -7,20 +7,25 @@
 //! Non-goals: encryption (the address is loopback unless told otherwise), lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod client;
+mod clients;
 mod commands;
 mod connection;
 mod connections;
 mod counter;
 mod data;
 mod descriptors;
+mod dump_payload;
 mod engine;
 mod error;
+mod extended;
 mod get_batch;
 mod glob;
 mod inbox;
 mod keeper;
 mod options;
 mod password;
+mod pause;
 mod pubsub;
 mod queued_commands;
 mod random;

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -87,6 +88,9 @@ impl Server {
             started: Instant::now(),
             shutdown,
             counter: Default::default(),
+            connected: Default::default(),
+            pause: Default::default(),
+            held_clients: Default::default(),
             clients: Default::default(),
             connections_accepted: Default::default(),
             connections_refused: Default::default(),
@@ -240,6 +244,8 @@ impl Server {
         }
         if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
             shared.clients.fetch_add(1, Ordering::Relaxed);
+            session.client.set_descriptor(stream.as_raw_fd());
+            shared.connected.add(Arc::clone(&session.client), Arc::clone(&worker.inbox));
             worker.inbox.send(stream, session);
         }
     }

@@ -1,10 +1,12 @@
 //! What a client has told us about itself.
 
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use alluvium_protocol::Version;
 
+use crate::client::Client;
 use crate::pubsub::{Address, Subscriptions};
 use crate::queued_commands::QueuedCommands;
 use crate::store::{DatabaseNumber, ItemVersion};
@@ -14,8 +16,8 @@ use crate::store::{DatabaseNumber, ItemVersion};
 pub(crate) struct Session {
     /// Number of the connection, never used again.
     pub(crate) id: u64,
-    pub(crate) peer: Option<SocketAddr>,
-    pub(crate) opened: Instant,
+    /// What other clients see of it, and what it has called itself.
+    pub(crate) client: Arc<Client>,
     pub(crate) version: Version,
     pub(crate) database: DatabaseNumber,
     /// Whether the client has given the password, or needs none.
@@ -27,9 +29,9 @@ pub(crate) struct Session {
     pub(crate) address: Option<Address>,
     /// The keys that must not change before `EXEC`.
     pub(crate) watched: Vec<Watched>,
-    pub(crate) name: Box<str>,
-    pub(crate) library_name: Box<str>,
-    pub(crate) library_version: Box<str>,
+    /// The last command; see [`crate::commands::full_name`].
+    pub(crate) last_command: usize,
+    pub(crate) replies: Replies,
     /// The last command is answered by a count, which the worker must request.
     pub(crate) wants_count: bool,
     /// Answer no more requests, and close once the replies are sent.
@@ -40,8 +42,7 @@ impl Session {
     pub(crate) fn new(id: u64, peer: Option<SocketAddr>, is_authenticated: bool) -> Self {
         Self {
             id,
-            peer,
-            opened: Instant::now(),
+            client: Arc::new(Client::new(id, peer)),
             version: Version::default(),
             database: DatabaseNumber::default(),
             is_authenticated,
@@ -49,9 +50,8 @@ impl Session {
             subscriptions: Subscriptions::default(),
             address: None,
             watched: Vec::new(),
-            name: Box::default(),
-            library_name: Box::default(),
-            library_version: Box::default(),
+            last_command: 0,
+            replies: Replies::Sent,
             wants_count: false,
             closing: false,
         }
@@ -65,13 +65,18 @@ impl Session {
         self.transaction = None;
         self.subscriptions = Subscriptions::default();
         self.watched.clear();
-        self.name = Box::default();
+        self.replies = Replies::Sent;
+        self.client.labels().name = Box::default();
+        self.client.stays.store(false, Ordering::Relaxed);
     }
 
-    /// Whether all commands are executed when they come.
+    /// Whether all commands are executed when they come, and answered.
     #[inline]
     pub(crate) fn executes(&self) -> bool {
-        self.is_authenticated && self.transaction.is_none() && !self.takes_only_messages()
+        self.is_authenticated
+            && self.transaction.is_none()
+            && self.replies == Replies::Sent
+            && !self.takes_only_messages()
     }
 
     /// Whether the client has subscriptions, and could not tell replies from messages.
@@ -79,6 +84,17 @@ impl Session {
     pub(crate) fn takes_only_messages(&self) -> bool {
         self.version == Version::Resp2 && !self.subscriptions.is_empty()
     }
+}
+
+/// Whether the client gets its replies (`CLIENT REPLY`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Replies {
+    Sent,
+    Off,
+    /// That to the next command is not sent.
+    SkipNext,
+    /// That to the command in execution is not sent.
+    Skip,
 }
 
 /// A key that a client watches, as it was at the time of `WATCH`.

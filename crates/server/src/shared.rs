@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Instant;
 
+use crate::clients::Clients;
 use crate::counter::Counter;
+use crate::pause::Pause;
 use crate::pubsub::Subscribers;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
@@ -27,6 +29,11 @@ pub(crate) struct Shared {
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.
     pub(crate) counter: Counter,
+    /// All connections, except those that are about to be closed for another client.
+    pub(crate) connected: Clients,
+    pub(crate) pause: Pause,
+    /// Connections that wait for the end of a pause.
+    pub(crate) held_clients: AtomicUsize,
     /// Connections open now.
     pub(crate) clients: AtomicUsize,
     pub(crate) connections_accepted: AtomicU64,

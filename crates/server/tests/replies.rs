@@ -90,6 +90,162 @@ DECRBY n -9223372036854775807 => :-1\r\n
 GET n => $2\r\n-1\r\n
 "#;
 
+const PARTS: &str = r#"
+INCRBYFLOAT f 1.5 => $3\r\n1.5\r\n
+INCRBYFLOAT f 1e3 => $6\r\n1001.5\r\n
+INCRBYFLOAT f -1001.5 => $1\r\n0\r\n
+INCRBYFLOAT f 0.1 => $3\r\n0.1\r\n
+INCRBYFLOAT f 1e-17 => $19\r\n0.10000000000000001\r\n
+INCRBYFLOAT f x => -ERR value is not a valid float\r\n
+INCRBYFLOAT f inf => -ERR increment would produce NaN or Infinity\r\n
+INCRBYFLOAT f 1e5000 => -ERR value is not a valid float\r\n
+SET f "1 " => +OK\r\n
+INCRBYFLOAT f 1 => -ERR value is not a valid float\r\n
+SETRANGE r 2 ab => :4\r\n
+GET r => $4\r\n\x00\x00ab\r\n
+SETRANGE r 0 "" => :4\r\n
+SETRANGE none 5 "" => :0\r\n
+EXISTS none => :0\r\n
+SETRANGE r -1 x => -ERR offset is out of range\r\n
+SETRANGE r 9223372036854775807 x => -ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n
+MSET a ohmytext b mynewtext => +OK\r\n
+LCS a b => $6\r\nmytext\r\n
+LCS a b LEN => :6\r\n
+LCS a b IDX MINMATCHLEN 4 WITHMATCHLEN => *4\r\n$7\r\nmatches\r\n*1\r\n*3\r\n*2\r\n:4\r\n:7\r\n*2\r\n:5\r\n:8\r\n:4\r\n$3\r\nlen\r\n:6\r\n
+LCS a b LEN IDX => -ERR If you want both the length and indexes, please just use IDX.\r\n
+LCS a b what => -ERR syntax error\r\n
+SETBIT bits 7 1 => :0\r\n
+SETBIT bits 7 0 => :1\r\n
+SETBIT bits 20 1 => :0\r\n
+STRLEN bits => :3\r\n
+GETBIT bits 20 => :1\r\n
+GETBIT bits 1000000 => :0\r\n
+SETBIT bits x 1 => -ERR bit offset is not an integer or out of range\r\n
+SETBIT bits -1 1 => -ERR bit offset is not an integer or out of range\r\n
+SETBIT bits 1 2 => -ERR bit is not an integer or out of range\r\n
+SET text foobar => +OK\r\n
+BITCOUNT text => :26\r\n
+BITCOUNT text 0 0 => :4\r\n
+BITCOUNT text 5 30 BIT => :17\r\n
+BITCOUNT text 1 => -ERR syntax error\r\n
+BITCOUNT none 1 => :0\r\n
+BITPOS text 1 => :1\r\n
+BITPOS text 0 2 => :16\r\n
+BITPOS text 1 7 15 BIT => :9\r\n
+BITPOS text 2 => -ERR The bit argument must be 1 or 0.\r\n
+BITPOS none 0 => :0\r\n
+BITPOS none 1 => :-1\r\n
+SET ones "\xff\xff" => +OK\r\n
+BITPOS ones 0 => :16\r\n
+BITPOS ones 0 0 -1 => :-1\r\n
+BITOP XOR result ones text => :6\r\n
+GET result => $6\r\n\x99\x90obar\r\n
+BITOP NOT result ones => :2\r\n
+GET result => $2\r\n\x00\x00\r\n
+BITOP AND result none => :0\r\n
+EXISTS result => :0\r\n
+BITOP NOT result a b => -ERR BITOP NOT must be called with a single source key.\r\n
+BITOP what result a => -ERR syntax error\r\n
+BITFIELD field SET i8 0 -100 GET u8 0 => *2\r\n:0\r\n:156\r\n
+BITFIELD field INCRBY i8 0 -100 OVERFLOW SAT INCRBY i8 0 100 => *2\r\n:56\r\n:127\r\n
+BITFIELD field OVERFLOW FAIL INCRBY i8 0 1 => *1\r\n$-1\r\n
+BITFIELD field GET u4 #1 => *1\r\n:15\r\n
+BITFIELD field GET u64 0 => -ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.\r\n
+BITFIELD field OVERFLOW x => -ERR Invalid OVERFLOW type specified\r\n
+BITFIELD_RO field SET u8 0 1 => -ERR BITFIELD_RO only supports the GET subcommand\r\n
+BITFIELD_RO field GET u8 0 => *1\r\n:127\r\n
+"#;
+
+const KEYS: &str = r#"
+RANDOMKEY => $-1\r\n
+KEYS * => *0\r\n
+SET number 12 => +OK\r\n
+RANDOMKEY => $6\r\nnumber\r\n
+KEYS n?mber => *1\r\n$6\r\nnumber\r\n
+KEYS x* => *0\r\n
+OBJECT ENCODING number => $3\r\nint\r\n
+OBJECT ENCODING none => $-1\r\n
+OBJECT REFCOUNT none => $-1\r\n
+OBJECT FREQ number => -ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust.\r\n
+OBJECT ENCODING => -ERR wrong number of arguments for 'object|encoding' command\r\n
+SET text "a text of eleven words is longer than forty-four bytes" => +OK\r\n
+OBJECT ENCODING text => $3\r\nraw\r\n
+SET text "a short text" => +OK\r\n
+OBJECT ENCODING text => $6\r\nembstr\r\n
+MEMORY USAGE none => $-1\r\n
+MEMORY USAGE number SAMPLES => -ERR syntax error\r\n
+DUMP none => $-1\r\n
+DUMP number => $13\r\n\x00\xc0\x0c\x0a\x00\x3c\x2a\xf8\x51\x5c\x04\xbc\xd5\r\n
+RESTORE copy 0 "\x00\xc0\x0c\x0a\x00\x3c\x2a\xf8\x51\x5c\x04\xbc\xd5" => +OK\r\n
+GET copy => $2\r\n12\r\n
+TTL copy => :-1\r\n
+RESTORE copy 0 x => -BUSYKEY Target key name already exists.\r\n
+RESTORE copy 0 x REPLACE => -ERR DUMP payload version or checksum are wrong\r\n
+RESTORE copy -1 x REPLACE => -ERR Invalid TTL value, must be >= 0\r\n
+RESTORE copy 0 x what => -ERR syntax error\r\n
+RESTORE copy 0 x FREQ 256 => -ERR Invalid FREQ value, must be >= 0 and <= 255\r\n
+RESTORE copy 0 x IDLETIME -1 => -ERR Invalid IDLETIME value, must be >= 0\r\n
+RESTORE copy 1 "\x00\xc0\x0c\x0a\x00\x3c\x2a\xf8\x51\x5c\x04\xbc\xd5" REPLACE ABSTTL => +OK\r\n
+EXISTS copy => :0\r\n
+SET a 1 PX 100000 => +OK\r\n
+RENAME a b => +OK\r\n
+EXISTS a => :0\r\n
+PERSIST b => :1\r\n
+RENAME a b => -ERR no such key\r\n
+RENAME b b => +OK\r\n
+RENAMENX b b => :0\r\n
+SET a 2 => +OK\r\n
+RENAMENX a b => :0\r\n
+RENAMENX a c => :1\r\n
+RENAMENX a c => -ERR no such key\r\n
+COPY b c => :0\r\n
+COPY b c REPLACE => :1\r\n
+GET c => $1\r\n1\r\n
+COPY none c => :0\r\n
+COPY b b => -ERR source and destination objects are the same\r\n
+COPY b c DB 77 => -ERR DB index is out of range\r\n
+COPY b c DB x => -ERR value is not an integer or out of range\r\n
+COPY b c what => -ERR syntax error\r\n
+COPY b c DB 3 => :1\r\n
+MOVE c 3 => :0\r\n
+MOVE b 3 => :1\r\n
+MOVE b 3 => :0\r\n
+MOVE b 0 => -ERR source and destination objects are the same\r\n
+SELECT 3 => +OK\r\n
+MGET b c => *2\r\n$1\r\n1\r\n$1\r\n1\r\n
+SELECT 0 => +OK\r\n
+MSETNX x 1 y 2 => :1\r\n
+MSETNX z 3 y 4 => :0\r\n
+MSETNX z => -ERR wrong number of arguments for 'msetnx' command\r\n
+MSETNX z 1 y => -ERR wrong number of arguments for 'msetnx' command\r\n
+MGET x y z => *3\r\n$1\r\n1\r\n$1\r\n2\r\n$-1\r\n
+HSET h f v => :1\r\n
+PEXPIRE h 100000 => :1\r\n
+RENAME h x => +OK\r\n
+TYPE x => +hash\r\n
+HGET x f => $1\r\nv\r\n
+COPY x h => :1\r\n
+HSET h f w => :0\r\n
+HGET x f => $1\r\nv\r\n
+PERSIST h => :1\r\n
+MOVE x 3 => :1\r\n
+EXISTS x => :0\r\n
+RENAME h x => +OK\r\n
+SELECT 3 => +OK\r\n
+HGET x f => $1\r\nv\r\n
+PERSIST x => :1\r\n
+SELECT 0 => +OK\r\n
+HGET x f => $1\r\nw\r\n
+BITOP NOT y x => -WRONGTYPE Operation against a key holding the wrong kind of value\r\n
+LCS x y => -ERR The specified keys must contain string values\r\n
+FUNCTION FLUSH => +OK\r\n
+FUNCTION FLUSH now => -ERR FUNCTION FLUSH only supports SYNC|ASYNC option\r\n
+FUNCTION LIST => *0\r\n
+SCRIPT FLUSH SYNC => +OK\r\n
+SCRIPT EXISTS a b => *2\r\n:0\r\n:0\r\n
+SCRIPT KILL => -NOTBUSY No scripts in execution right now.\r\n
+"#;
+
 const CONNECTIONS: &str = r#"
 PING => +PONG\r\n
 PING "hello there" => $11\r\nhello there\r\n
@@ -210,6 +366,16 @@ fn strings() {
 #[test]
 fn counters() {
     check(COUNTERS, &Running::start(Default::default()));
+}
+
+#[test]
+fn parts_and_bits() {
+    check(PARTS, &Running::start(Default::default()));
+}
+
+#[test]
+fn keys_and_dumps() {
+    check(KEYS, &Running::start(Default::default()));
 }
 
 #[test]

@@ -2,8 +2,9 @@
 
 use alluvium_protocol::Arguments;
 
-use super::{Command, Context, Failure, exec, find};
-use crate::session::Session;
+use super::{Command, Context, Failure, client, exec, find, help, number_of};
+use crate::pause::Paused;
+use crate::session::{Replies, Session};
 
 /// Whether executing a request may write to the store.
 pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
@@ -14,12 +15,31 @@ pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
     }
 }
 
+/// Whether a request must wait while others are paused. `CLIENT` does not, so that the pause can be ended.
+pub(crate) fn waits(paused: Paused, name: &[u8], session: &Session) -> bool {
+    match paused {
+        Paused::Writes => may_write(name, session),
+        Paused::All => !name.eq_ignore_ascii_case(client::COMMAND.name.as_bytes()),
+    }
+}
+
 /// Finds the command, checks its arity, executes it, and writes the one reply.
 pub(crate) fn execute(context: &mut Context<'_>) {
     let buffered = context.reply.buffered_bytes();
-    let Err(failure) = dispatch(context) else { return };
-    context.reply.rewind(buffered);
-    write_failure(context, failure);
+    if context.session.replies == Replies::SkipNext {
+        context.session.replies = Replies::Skip;
+    }
+    if let Err(failure) = dispatch(context) {
+        context.reply.rewind(buffered);
+        write_failure(context, failure);
+    }
+    if context.session.replies != Replies::Sent {
+        context.reply.rewind(buffered);
+        context.session.wants_count = false;
+        if context.session.replies == Replies::Skip {
+            context.session.replies = Replies::Sent;
+        }
+    }
 }
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
@@ -52,6 +72,7 @@ pub(super) fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
             return if is_of_a_browser(&context.arguments[0]) { close(context) } else { Err(failure) };
         }
     };
+    context.session.last_command = number_of(command);
     if !context.session.is_authenticated && !command.flags.contains(&"no_auth") {
         refuse_transaction(context);
         return Err(Failure::Fixed("NOAUTH Authentication required."));
@@ -105,39 +126,13 @@ fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
     match subcommand {
         Some(subcommand) if subcommand.accepts(arguments.len()) => Ok(subcommand),
         Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
-        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&HELP),
+        None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&help::COMMAND),
         None => Err(Failure::Text(format!(
             "ERR unknown subcommand '{}'. Try {} HELP.",
             text(name, 128),
             command.name.to_ascii_uppercase()
         ))),
     }
-}
-
-/// `HELP` of every command with subcommands.
-const HELP: Command =
-    Command { name: "help", flags: &["loading", "stale"], handler: answer_help, ..Command::DEFAULT };
-
-fn answer_help(context: &mut Context<'_>) -> Result<(), Failure> {
-    if let Some(command) = find(&context.arguments[0]) {
-        help(command, context);
-    }
-    Ok(())
-}
-
-fn help(command: &Command, context: &mut Context<'_>) {
-    context.reply.array(2 * command.subcommands.len() + 3);
-    context.reply.simple(&format!(
-        "{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        command.name.to_ascii_uppercase()
-    ));
-    for subcommand in command.subcommands {
-        let line = format!("{} {}", subcommand.name.to_ascii_uppercase(), subcommand.syntax);
-        context.reply.simple(line.trim_end());
-        context.reply.simple(&format!("    {}.", subcommand.summary));
-    }
-    context.reply.simple("HELP");
-    context.reply.simple("    Prints this help.");
 }
 
 /// Whether a web page made a browser talk to us: executing the body of its request would be the attack.

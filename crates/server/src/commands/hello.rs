@@ -53,7 +53,7 @@ fn hello(context: &mut Context<'_>) -> Result<(), Failure> {
         ));
     }
     if let Some(name) = name {
-        context.session.name = name;
+        context.session.client.labels().name = name;
     }
     context.session.version = version;
     context.reply.set_version(version);

@@ -66,8 +66,8 @@ fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
 }
 
 fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
-    write!(out, "connected_clients:{}\r\n", shared.clients.load(Ordering::Relaxed))?;
-    write!(out, "maxclients:{}\r\nblocked_clients:0\r\n", shared.clients_max)
+    write!(out, "connected_clients:{}\r\nmaxclients:{}\r\n", shared.connected.len(), shared.clients_max)?;
+    write!(out, "blocked_clients:{}\r\n", shared.held_clients.load(Ordering::Relaxed))
 }
 
 fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {

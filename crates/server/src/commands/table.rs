@@ -1,19 +1,29 @@
 //! The list of commands, and finding one by its name.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::*;
 
 /// All commands, sorted by name.
 pub(crate) static COMMANDS: &[Command] = &[
     append::COMMAND,
     auth::COMMAND,
+    bitcount::COMMAND,
+    bitfield::COMMAND,
+    bitfield_ro::COMMAND,
+    bitop::COMMAND,
+    bitpos::COMMAND,
     client::COMMAND,
     command::COMMAND,
     config::COMMAND,
+    copy::COMMAND,
     dbsize::COMMAND,
     decr::COMMAND,
     decrby::COMMAND,
     del::COMMAND,
     discard::COMMAND,
+    dump::COMMAND,
     echo::COMMAND,
     #[cfg(feature = "scripting")]
     eval::COMMAND,
@@ -30,7 +40,9 @@ pub(crate) static COMMANDS: &[Command] = &[
     expiretime::COMMAND,
     flushall::COMMAND,
     flushdb::COMMAND,
+    function::COMMAND,
     get::COMMAND,
+    getbit::COMMAND,
     getdel::COMMAND,
     getex::COMMAND,
     getrange::COMMAND,
@@ -53,10 +65,17 @@ pub(crate) static COMMANDS: &[Command] = &[
     hvals::COMMAND,
     incr::COMMAND,
     incrby::COMMAND,
+    incrbyfloat::COMMAND,
     info::COMMAND,
+    keys::COMMAND,
+    lcs::COMMAND,
+    memory::COMMAND,
     mget::COMMAND,
+    move_::COMMAND,
     mset::COMMAND,
+    msetnx::COMMAND,
     multi::COMMAND,
+    object::COMMAND,
     persist::COMMAND,
     pexpire::COMMAND,
     pexpireat::COMMAND,
@@ -69,7 +88,11 @@ pub(crate) static COMMANDS: &[Command] = &[
     pubsub::COMMAND,
     punsubscribe::COMMAND,
     quit::COMMAND,
+    randomkey::COMMAND,
+    rename::COMMAND,
+    renamenx::COMMAND,
     reset::COMMAND,
+    restore::COMMAND,
     sadd::COMMAND,
     scan::COMMAND,
     scard::COMMAND,
@@ -79,8 +102,10 @@ pub(crate) static COMMANDS: &[Command] = &[
     sdiffstore::COMMAND,
     select::COMMAND,
     set::COMMAND,
+    setbit::COMMAND,
     setex::COMMAND,
     setnx::COMMAND,
+    setrange::COMMAND,
     shutdown::COMMAND,
     sinter::COMMAND,
     sintercard::COMMAND,
@@ -131,6 +156,32 @@ pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
         return None;
     }
     NAMES.binary_search(&pack(name)).ok().map(|position| &COMMANDS[position])
+}
+
+/// Identifies a command or subcommand of the table, for those who want its whole name later.
+#[inline]
+pub(crate) fn number_of(command: &'static Command) -> usize {
+    std::ptr::from_ref(command).addr()
+}
+
+/// Like [`number_of`], of a command by its name; 0 if there is no such command.
+pub(crate) fn number(name: &[u8]) -> usize {
+    find(name).map_or(0, number_of)
+}
+
+/// The name of a command, or `container|subcommand`; `NULL` for another number.
+pub(crate) fn full_name(number: usize) -> &'static str {
+    static NAMES: LazyLock<HashMap<usize, String>> = LazyLock::new(|| {
+        let mut names = HashMap::new();
+        for command in COMMANDS {
+            names.insert(number_of(command), command.name.to_owned());
+            for subcommand in command.subcommands {
+                names.insert(number_of(subcommand), format!("{}|{}", command.name, subcommand.name));
+            }
+        }
+        names
+    });
+    NAMES.get(&number).map_or("NULL", String::as_str)
 }
 
 /// `name` in lower case as a number that sorts like its text. A name with a NUL at the end would equal the same name

@@ -151,3 +151,22 @@ pub(crate) fn id_of(kind: Kind, value: &[u8]) -> Option<CollectionId> {
         Kind::String | Kind::Unknown => None,
     }
 }
+
+/// Copies the members of a collection into a new one of `there`, under `key`, and returns the value of that item. Only
+/// within a transaction.
+pub(crate) fn copy(
+    here: &dyn Database,
+    value: &[u8],
+    id: CollectionId,
+    there: &dyn Database,
+    key: &[u8],
+) -> Result<Vec<u8>, StoreError> {
+    let mut members = Vec::new();
+    here.members(id, &mut |member, value| members.push((member.to_vec(), value.to_vec())))?;
+    let new = there.new_collection(key)?;
+    for (member, value) in &members {
+        there.insert_member(new, member, value)?;
+    }
+    let (_, len) = value.split_first_chunk::<8>().ok_or("the header of a collection is too short")?;
+    Ok([&new.0.to_le_bytes(), len].concat())
+}

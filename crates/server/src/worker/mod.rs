@@ -5,6 +5,7 @@
 //! read a round keeps clients fair. Buffers belong to the worker and are lent to connections only while these have
 //! bytes under way, so idle connections cost no buffers.
 
+mod control;
 mod mail;
 
 use std::io::{self, Read};
@@ -53,6 +54,10 @@ pub(crate) struct Worker {
     /// Connections with whole frames left in their input and room for replies again.
     resumable: Vec<usize>,
     commands_in_round: u64,
+    /// Number of connections that wait for the end of a pause.
+    held: usize,
+    /// Of `GET`, which is not dispatched.
+    get_command: usize,
 }
 
 impl Worker {
@@ -72,6 +77,8 @@ impl Worker {
             touched: Vec::new(),
             resumable: Vec::new(),
             commands_in_round: 0,
+            held: 0,
+            get_command: commands::number(b"get"),
         })
     }
 
@@ -95,10 +102,12 @@ impl Worker {
             }
             self.take_answers();
             self.take_messages();
+            self.release();
             for number in std::mem::take(&mut self.resumable) {
                 self.resume(number);
             }
             self.finish_round();
+            self.take_kills();
             if deadline.is_none() {
                 self.take_arrivals();
             }
@@ -123,10 +132,14 @@ impl Worker {
         if !self.resumable.is_empty() {
             return Some(Duration::ZERO);
         }
-        match deadline {
+        let pause = if self.held > 0 { self.shared.pause.remaining().or(Some(Duration::ZERO)) } else { None };
+        let other = match deadline {
             Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
             None => self.shared.options.idle_timeout.map(|_| IDLE_SWEEP),
-        }
+        };
+        // Rounded up, so that the pause has ended.
+        let pause = pause.map(|pause| pause + Duration::from_millis(1));
+        pause.into_iter().chain(other).min()
     }
 
     fn on_event(&mut self, event: Event, now: Instant) {
@@ -204,15 +217,23 @@ impl Worker {
             match connection.parser.parse(frame) {
                 Ok(Progress::Incomplete { .. }) => return consumed,
                 Ok(Progress::Complete { consumed: bytes }) => {
-                    consumed += bytes;
                     let arguments = connection.parser.arguments(frame);
                     if arguments.is_empty() {
+                        consumed += bytes;
                         continue;
                     }
+                    if let Some(paused) = self.shared.pause.paused()
+                        && commands::waits(paused, &arguments[0], &connection.session)
+                    {
+                        self.hold(number);
+                        return consumed;
+                    }
+                    consumed += bytes;
                     self.commands_in_round += 1;
                     let is_get = arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get");
                     if is_get && connection.session.executes() {
                         let database = connection.session.database;
+                        connection.session.last_command = self.get_command;
                         if self.batch.accepts(database) {
                             self.batch.push(number, database, &arguments[1]);
                         } else {
@@ -255,7 +276,8 @@ impl Worker {
         }
         let start = output.len();
         commands::execute(&mut Context::new(arguments, output, session, &self.shared, &mut self.outbox));
-        if is_write {
+        // Nothing to replace if the client gets no replies.
+        if is_write && output.len() > start {
             self.writes.add(number, start..output.len());
         }
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
@@ -319,8 +341,11 @@ impl Worker {
                 self.pool.push(buffer);
             }
         }
+        connection.session.client.show(&connection.session, connection.active);
+        connection.session.client.show_buffers(connection.input.len(), connection.pending_bytes());
         if connection.unprocessed
             && !connection.awaits_count
+            && !connection.is_held
             && connection.pending_bytes() <= options.output_pause_bytes
         {
             self.resumable.push(number);
@@ -332,20 +357,6 @@ impl Worker {
             if connection.broken {
                 self.close(number);
             }
-        }
-    }
-
-    fn close_idle(&mut self, now: Instant, timeout: Duration) {
-        let idle: Vec<usize> = self
-            .connections
-            .numbers()
-            .filter(|number| {
-                let connection = &self.connections[*number];
-                !connection.awaits_count && now.duration_since(connection.active) >= timeout
-            })
-            .collect();
-        for number in idle {
-            self.close(number);
         }
     }
 
@@ -366,9 +377,13 @@ impl Worker {
     }
 
     fn forget(&mut self, number: usize) {
+        if self.connections.contains(number) {
+            self.let_go(number);
+        }
         if let Some(connection) = self.connections.remove(number) {
             let session = &connection.session;
             self.shared.subscribers.remove_all(&session.subscriptions, session.id);
+            self.shared.connected.remove(session.id);
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
             self.shared.clients.fetch_sub(1, Ordering::Release);
             // Only now: a client that sees the connection end may open another in its place.

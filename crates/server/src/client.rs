@@ -1,0 +1,168 @@
+//! [`Client`]: a connection as other clients see it.
+
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use alluvium_protocol::Version;
+
+use crate::pubsub::Topic;
+use crate::session::Session;
+
+/// What a connection shows to other workers. Its own worker writes the state at the end of each round, so it may be a
+/// round old. The fields order no other memory, so all are relaxed.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Number of the connection, never used again.
+    pub(crate) id: u64,
+    pub(crate) peer: Option<SocketAddr>,
+    pub(crate) opened: Instant,
+    labels: Mutex<Labels>,
+    descriptor: AtomicI32,
+    /// Milliseconds after the opening.
+    active_ms: AtomicU64,
+    /// Where the last command is in the table; see [`crate::commands::full_name`].
+    command: AtomicUsize,
+    database: AtomicU8,
+    is_resp3: AtomicBool,
+    is_in_transaction: AtomicBool,
+    is_closing: AtomicBool,
+    is_authenticated: AtomicBool,
+    /// `CLIENT NO-EVICT`.
+    pub(crate) stays: AtomicBool,
+    channels: AtomicUsize,
+    patterns: AtomicUsize,
+    queued_commands: AtomicUsize,
+    queued_bytes: AtomicUsize,
+    input_bytes: AtomicUsize,
+    output_bytes: AtomicUsize,
+}
+
+/// Names that a client has given itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Labels {
+    pub(crate) name: Box<str>,
+    pub(crate) library_name: Box<str>,
+    pub(crate) library_version: Box<str>,
+}
+
+impl Client {
+    pub(crate) fn new(id: u64, peer: Option<SocketAddr>) -> Self {
+        Self {
+            id,
+            peer,
+            opened: Instant::now(),
+            labels: Mutex::default(),
+            descriptor: AtomicI32::new(-1),
+            active_ms: AtomicU64::default(),
+            command: AtomicUsize::default(),
+            database: AtomicU8::default(),
+            is_resp3: AtomicBool::default(),
+            is_in_transaction: AtomicBool::default(),
+            is_closing: AtomicBool::default(),
+            is_authenticated: AtomicBool::default(),
+            stays: AtomicBool::default(),
+            channels: AtomicUsize::default(),
+            patterns: AtomicUsize::default(),
+            queued_commands: AtomicUsize::default(),
+            queued_bytes: AtomicUsize::default(),
+            input_bytes: AtomicUsize::default(),
+            output_bytes: AtomicUsize::default(),
+        }
+    }
+
+    pub(crate) fn labels(&self) -> MutexGuard<'_, Labels> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn set_descriptor(&self, descriptor: RawFd) {
+        self.descriptor.store(descriptor, Ordering::Relaxed);
+    }
+
+    /// Takes over what the session is now.
+    #[inline]
+    pub(crate) fn show(&self, session: &Session, active: Instant) {
+        let active = active.saturating_duration_since(self.opened);
+        self.active_ms.store(active.as_millis() as u64, Ordering::Relaxed);
+        self.command.store(session.last_command, Ordering::Relaxed);
+        self.database.store(session.database.position() as u8, Ordering::Relaxed);
+        self.is_resp3.store(session.version == Version::Resp3, Ordering::Relaxed);
+        self.is_closing.store(session.closing, Ordering::Relaxed);
+        self.is_authenticated.store(session.is_authenticated, Ordering::Relaxed);
+        let subscribed = |topic| session.subscriptions.names(topic).len();
+        self.channels.store(subscribed(Topic::Channel), Ordering::Relaxed);
+        self.patterns.store(subscribed(Topic::Pattern), Ordering::Relaxed);
+        let queue = session.transaction.as_ref();
+        self.is_in_transaction.store(queue.is_some(), Ordering::Relaxed);
+        self.queued_commands.store(queue.map_or(0, |queue| queue.len), Ordering::Relaxed);
+        self.queued_bytes.store(queue.map_or(0, |queue| queue.frames.len()), Ordering::Relaxed);
+    }
+
+    /// Takes over how many bytes the connection's buffers hold.
+    #[inline]
+    pub(crate) fn show_buffers(&self, input_bytes: usize, output_bytes: usize) {
+        self.input_bytes.store(input_bytes, Ordering::Relaxed);
+        self.output_bytes.store(output_bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn input_bytes(&self) -> usize {
+        self.input_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn output_bytes(&self) -> usize {
+        self.output_bytes.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_authenticated(&self) -> bool {
+        self.is_authenticated.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_subscriber(&self) -> bool {
+        self.channels.load(Ordering::Relaxed) + self.patterns.load(Ordering::Relaxed) > 0
+    }
+
+    /// The line about the connection in a client list, without its end.
+    pub(crate) fn line(&self, address: SocketAddr) -> String {
+        let Labels { name, library_name, library_version } = self.labels().clone();
+        let age = self.opened.elapsed();
+        let idle = age.saturating_sub(Duration::from_millis(self.active_ms.load(Ordering::Relaxed)));
+        let queued = self.is_in_transaction.load(Ordering::Relaxed);
+        let transaction = if queued { self.queued_commands.load(Ordering::Relaxed) as i64 } else { -1 };
+        let (input, output) = (self.input_bytes(), self.output_bytes());
+        let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
+        let memory = size_of::<Self>() + input + output + queued_bytes;
+        let peer = self.peer.map(|peer| peer.to_string()).unwrap_or_default();
+        format!(
+            "id={} addr={peer} laddr={address} fd={} name={name} age={} idle={} flags={} db={} sub={} psub={} ssub=0 \
+             multi={transaction} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} \
+             oll=0 omem=0 tot-mem={memory} events={} cmd={} user=default redir=-1 resp={} lib-name={library_name} \
+             lib-ver={library_version}",
+            self.id,
+            self.descriptor.load(Ordering::Relaxed),
+            age.as_secs(),
+            idle.as_secs(),
+            self.flags(queued),
+            self.database.load(Ordering::Relaxed),
+            self.channels.load(Ordering::Relaxed),
+            self.patterns.load(Ordering::Relaxed),
+            if output > 0 { "rw" } else { "r" },
+            crate::commands::full_name(self.command.load(Ordering::Relaxed)),
+            if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
+        )
+    }
+
+    fn flags(&self, is_in_transaction: bool) -> String {
+        let flags: String = [
+            ('P', self.is_subscriber()),
+            ('x', is_in_transaction),
+            ('c', self.is_closing.load(Ordering::Relaxed)),
+            ('e', self.stays.load(Ordering::Relaxed)),
+        ]
+        .into_iter()
+        .filter_map(|(flag, is_set)| is_set.then_some(flag))
+        .collect();
+        if flags.is_empty() { "N".to_owned() } else { flags }
+    }
+}

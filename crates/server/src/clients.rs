@@ -1,0 +1,64 @@
+//! [`Clients`]: all connections, for those that ask about others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::client::Client;
+use crate::inbox::Inbox;
+
+/// The connections of all workers, by their numbers.
+#[derive(Default)]
+pub(crate) struct Clients {
+    entries: Mutex<BTreeMap<u64, Entry>>,
+}
+
+struct Entry {
+    client: Arc<Client>,
+    /// Of its worker.
+    inbox: Arc<Inbox>,
+}
+
+impl Clients {
+    pub(crate) fn add(&self, client: Arc<Client>, inbox: Arc<Inbox>) {
+        self.entries().insert(client.id, Entry { client, inbox });
+    }
+
+    pub(crate) fn remove(&self, id: u64) {
+        self.entries().remove(&id);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries().len()
+    }
+
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<Client>> {
+        self.entries().get(&id).map(|entry| Arc::clone(&entry.client))
+    }
+
+    pub(crate) fn all(&self) -> Vec<Arc<Client>> {
+        self.entries().values().map(|entry| Arc::clone(&entry.client)).collect()
+    }
+
+    /// Lets the workers close connections, which are not listed any more from now on.
+    pub(crate) fn kill(&self, ids: impl Iterator<Item = u64>) {
+        let mut entries = self.entries();
+        for entry in ids.filter_map(|id| entries.remove(&id)) {
+            entry.inbox.kill(entry.client.id);
+        }
+    }
+
+    /// Wakes all workers that have connections.
+    pub(crate) fn wake(&self) {
+        let mut woken: Vec<Arc<Inbox>> = Vec::new();
+        for entry in self.entries().values() {
+            if !woken.iter().any(|inbox| Arc::ptr_eq(inbox, &entry.inbox)) {
+                entry.inbox.wake();
+                woken.push(Arc::clone(&entry.inbox));
+            }
+        }
+    }
+
+    fn entries(&self) -> MutexGuard<'_, BTreeMap<u64, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

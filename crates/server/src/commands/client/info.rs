@@ -1,0 +1,20 @@
+//! `CLIENT INFO`
+
+use super::{CONNECTION, show_this};
+use crate::commands::{Command, Context, Failure};
+
+pub(super) const COMMAND: Command = Command {
+    name: "info",
+    arity: 2,
+    since: "6.2.0",
+    summary: "Return information about the current client connection",
+    handler: info,
+    ..CONNECTION
+};
+
+fn info(context: &mut Context<'_>) -> Result<(), Failure> {
+    show_this(context);
+    let line = context.session.client.line(context.shared.address);
+    context.reply.verbatim_text(&format!("{line}\n"));
+    Ok(())
+}

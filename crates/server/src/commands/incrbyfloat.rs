@@ -1,0 +1,44 @@
+//! `INCRBYFLOAT key increment`
+
+use super::{Command, Context, Failure};
+use crate::extended::{Extended, Number};
+use crate::store::{Change, Keep};
+
+pub(super) const COMMAND: Command = Command {
+    name: "incrbyfloat",
+    arity: 3,
+    flags: &["write", "denyoom", "fast"],
+    keys: (1, 1, 1),
+    group: "string",
+    since: "2.6.0",
+    summary: "Increment the float value of a key by the given amount",
+    syntax: "key increment",
+    handler: incrbyfloat,
+    ..Command::DEFAULT
+};
+
+const NOT_A_FLOAT: Failure = Failure::Fixed("ERR value is not a valid float");
+
+fn incrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
+    let increment = &context.arguments[2];
+    let mut outcome = Err(NOT_A_FLOAT);
+    context.store().update(&context.arguments[1], &mut |current| {
+        outcome = sum(current.map(|found| found.value), increment);
+        match &outcome {
+            Err(_) => Change::Keep,
+            Ok(sum) => Change::Insert(sum.clone().into_bytes(), Keep::Everything),
+        }
+    })?;
+    context.reply.bulk(outcome?.as_bytes());
+    Ok(())
+}
+
+fn sum(current: Option<&[u8]>, increment: &[u8]) -> Result<String, Failure> {
+    let current = current.map_or(Some(Number::Finite(Extended::ZERO)), Number::parse).ok_or(NOT_A_FLOAT)?;
+    let sum = match (current, Number::parse(increment).ok_or(NOT_A_FLOAT)?) {
+        (Number::Finite(current), Number::Finite(increment)) => current.sum(increment),
+        _ => None,
+    };
+    let sum = sum.ok_or(Failure::Fixed("ERR increment would produce NaN or Infinity"))?;
+    Ok(sum.text())
+}
