@@ -14,12 +14,13 @@ pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
     }
 }
 
-/// Finds the command, checks its arity, executes it, and writes the one reply.
-pub(crate) fn execute(context: &mut Context<'_>) {
+/// Finds the command, checks its arity, executes it, and writes the one reply. Returns whether it is not an error.
+pub(crate) fn execute(context: &mut Context<'_>) -> bool {
     let buffered = context.reply.buffered_bytes();
-    let Err(failure) = dispatch(context) else { return };
+    let Err(failure) = dispatch(context) else { return true };
     context.reply.rewind(buffered);
     write_failure(context, failure);
+    false
 }
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {

@@ -110,7 +110,7 @@ mod unwatch;
 mod watch;
 
 pub(crate) use dispatch::{execute, may_write};
-pub(crate) use table::{COMMANDS, find};
+pub(crate) use table::{COMMANDS, find, position};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";
