@@ -80,13 +80,15 @@ impl Connection {
         self.output.len() - self.written
     }
 
-    /// Sends replies until there are none left or the socket takes no more.
-    pub(crate) fn flush(&mut self) {
+    /// Sends replies until there are none left or the socket takes no more. Returns the number of bytes sent.
+    pub(crate) fn flush(&mut self) -> usize {
+        let mut sent = 0;
         while self.written < self.output.len() {
             match (&self.stream).write(&self.output[self.written..]) {
                 Ok(0) => self.broken = true,
                 Ok(written) => {
                     self.written += written;
+                    sent += written;
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
@@ -102,6 +104,7 @@ impl Connection {
             self.output.drain(..self.written);
             self.written = 0;
         }
+        sent
     }
 
     /// Whether nothing is left to do for this client.

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use crate::metrics::CONNECTIONS_MAX;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// Maximum to which the soft limit is raised: a hard limit of billions means that nobody has set one.
@@ -9,6 +10,8 @@ const RAISED_MAX: u64 = 1 << 20;
 /// Descriptors of a server in addition to its workers and clients: the listener, the handle that stops it and that of
 /// signals, the pollers of the threads that accept and keep, the one for refusing.
 const SERVER_DESCRIPTORS: u64 = 12;
+/// The listener of metrics, its poller, and its connections.
+const METRICS_DESCRIPTORS: u64 = 2 + CONNECTIONS_MAX as u64;
 /// A poller, and both ends of what wakes it.
 const WORKER_DESCRIPTORS: u64 = 3;
 /// Where sockets are watched by poll(2), each has two descriptors.
@@ -31,8 +34,10 @@ pub fn raise_descriptor_limit() -> io::Result<u64> {
 }
 
 /// Number of clients that are served at once if `asked` are wanted: half of the descriptors belong to the store.
-pub(crate) fn clients_max(asked: usize, workers: usize) -> usize {
-    clients_within(getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX), asked, workers)
+pub(crate) fn clients_max(asked: usize, workers: usize, has_metrics: bool) -> usize {
+    let own = if has_metrics { METRICS_DESCRIPTORS } else { 0 };
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    clients_within(descriptors.saturating_sub(2 * own), asked, workers)
 }
 
 fn clients_within(descriptors: u64, asked: usize, workers: usize) -> usize {

@@ -11,6 +11,9 @@ pub enum ServerError {
     /// The address can be reached from other machines: choose a loopback address, or set a
     /// [`password`](crate::ServerOptions::password) or [`allow_remote`](crate::ServerOptions::allow_remote).
     RemoteAddress(SocketAddr),
+    /// The address of metrics can be reached from other machines, and metrics have no password: choose a loopback
+    /// address, or set [`allow_remote`](crate::ServerOptions::allow_remote).
+    RemoteMetricsAddress(SocketAddr),
     /// The system refused an operation: most often the port is taken, or not ours to take.
     Io {
         /// What was being done.
@@ -39,6 +42,11 @@ impl fmt::Display for ServerError {
                 "{address} can be reached from other machines and there is no password: listen on 127.0.0.1 or ::1, \
                  set a password, or allow remote clients explicitly"
             ),
+            Self::RemoteMetricsAddress(address) => write!(
+                out,
+                "{address} can be reached from other machines, and metrics have no password: use 127.0.0.1 or ::1, or \
+                 allow remote clients explicitly"
+            ),
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
             Self::Store(source) => write!(out, "cannot open the store: {source}"),
             Self::WorkerPanicked => out.write_str("a worker thread panicked; the server was stopped"),
@@ -51,7 +59,7 @@ impl std::error::Error for ServerError {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::Store(source) => Some(source.as_ref()),
-            Self::RemoteAddress(_) | Self::WorkerPanicked => None,
+            Self::RemoteAddress(_) | Self::RemoteMetricsAddress(_) | Self::WorkerPanicked => None,
         }
     }
 }

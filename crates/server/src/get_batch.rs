@@ -23,6 +23,16 @@ struct Get {
     key_bytes: u32,
 }
 
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LookedUp {
+    pub(crate) gets: u64,
+    /// Gets that found no item.
+    pub(crate) absent: u64,
+    /// Gets that were answered by an error.
+    pub(crate) failed: u64,
+}
+
 /// Gets that were read and not yet looked up. Holds copies of the keys, because the input buffer is reused for the next
 /// client.
 #[derive(Default)]
@@ -57,10 +67,15 @@ impl GetBatch {
         self.gets.len() == GETS_MAX || self.keys.len() > KEY_BYTES_MAX
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.gets.is_empty()
+    }
+
     /// Looks all gets up, appends their replies to their connections, and empties the batch.
-    pub(crate) fn execute(&mut self, connections: &mut Connections, store: &dyn Store) {
+    pub(crate) fn execute(&mut self, connections: &mut Connections, store: &dyn Store) -> LookedUp {
+        let mut outcome = LookedUp { gets: self.gets.len() as u64, ..LookedUp::default() };
         if self.gets.is_empty() {
-            return;
+            return outcome;
         }
         let mut keys: [&[u8]; GETS_MAX] = [&[]; GETS_MAX];
         for (key, get) in keys.iter_mut().zip(&self.gets) {
@@ -71,13 +86,18 @@ impl GetBatch {
         let found = database.get_many(&keys[..self.gets.len()], &mut |position, found| {
             debug_assert_eq!(position, answered);
             answered += 1;
+            outcome.absent += u64::from(found.is_none());
             let connection = &mut connections[self.gets[position].connection as usize];
             connection.gets_queued -= 1;
             match found {
-                Some(found) if found.kind != Kind::String => connection.reply().error(WrongType::TEXT),
+                Some(found) if found.kind != Kind::String => {
+                    outcome.failed += 1;
+                    connection.reply().error(WrongType::TEXT);
+                }
                 found => connection.reply().optional_bulk(found.map(|found| found.value)),
             }
         });
+        outcome.failed += outcome.gets - answered as u64;
         // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {
             let connection = &mut connections[get.connection as usize];
@@ -90,5 +110,6 @@ impl GetBatch {
         self.gets.clear();
         self.keys.clear();
         self.keys.shrink_to(2 * KEY_BYTES_MAX);
+        outcome
     }
 }

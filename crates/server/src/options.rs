@@ -17,8 +17,11 @@ pub struct ServerOptions {
     // Behaviour.
     /// Where to listen. Default 127.0.0.1:6379; port 0 lets the system choose.
     pub address: SocketAddr,
-    /// Whether an address that other machines can reach is allowed without a password: anyone who reaches the port can
-    /// then read and write everything. Default no.
+    /// Where to answer HTTP requests for metrics, the server's health and its page. Default nowhere; port 0 lets the
+    /// system choose.
+    pub metrics_address: Option<SocketAddr>,
+    /// Whether addresses that other machines can reach are allowed where there is no password: anyone who reaches the
+    /// port can then read and write everything. Metrics never have a password. Default no.
     pub allow_remote: bool,
     /// What clients must give (`AUTH`, `HELLO`) before other commands. Default none.
     pub password: Option<Password>,
@@ -45,6 +48,7 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
+            metrics_address: None,
             allow_remote: false,
             password: None,
             clients_max: 10_000,

@@ -39,10 +39,16 @@ impl RoundWrites {
     /// Makes the round's writes durable, and those of other workers that its reads may have seen: otherwise a client
     /// could be told what a crash takes away. If that fails, the replies to writes become errors.
     ///
-    /// A round that has only read waits for nothing unless another worker is about to commit.
-    pub(crate) fn commit(&mut self, connections: &mut Connections, store: &dyn Store, writers: &AtomicUsize) {
+    /// A round that has only read waits for nothing unless another worker is about to commit. Returns whether there was
+    /// a commit.
+    pub(crate) fn commit(
+        &mut self,
+        connections: &mut Connections,
+        store: &dyn Store,
+        writers: &AtomicUsize,
+    ) -> bool {
         if !self.is_begun && writers.load(Ordering::Acquire) == 0 {
-            return;
+            return false;
         }
         let outcome = store.commit();
         if std::mem::take(&mut self.is_begun) {
@@ -56,6 +62,7 @@ impl RoundWrites {
             }
         }
         self.replies.clear();
+        true
     }
 }
 

@@ -15,6 +15,7 @@ use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
 use crate::keeper;
+use crate::metrics::{MetricsListener, WorkerMetrics};
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
@@ -43,6 +44,7 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// ```
 pub struct Server {
     listener: TcpListener,
+    metrics: Option<MetricsListener>,
     shared: Arc<Shared>,
 }
 
@@ -75,9 +77,16 @@ impl Server {
         };
         let (listener, address) =
             listen().map_err(ServerError::io(format!("listen on {}", options.address)))?;
+        let metrics =
+            options.metrics_address.map(|address| MetricsListener::bind(address, &options)).transpose()?;
+        let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let shared = Arc::new(Shared {
-            clients_max: descriptors::clients_max(options.clients_max, options.workers.get()),
+            clients_max: descriptors::clients_max(
+                options.clients_max,
+                options.workers.get(),
+                metrics.is_some(),
+            ),
             options,
             address,
             store,
@@ -95,14 +104,20 @@ impl Server {
             connections_accepted: Default::default(),
             connections_refused: Default::default(),
             commands_processed: Default::default(),
+            worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
             resumptions: Default::default(),
         });
-        Ok(Self { listener, shared })
+        Ok(Self { listener, metrics, shared })
     }
 
     /// The address of the server, with the port that the system chose for port 0.
     pub fn local_address(&self) -> SocketAddr {
         self.shared.address
+    }
+
+    /// Where metrics are answered, with the port that the system chose for port 0; `None` if nowhere.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(|metrics| metrics.address)
     }
 
     /// Maximum number of connections that are served at once: that of the options, or fewer if half of the descriptors
@@ -122,7 +137,7 @@ impl Server {
     ///
     /// # Errors
     /// When threads or pollers cannot be created, or a worker panicked; everything is stopped by then.
-    pub fn run(self) -> Result<(), ServerError> {
+    pub fn run(mut self) -> Result<(), ServerError> {
         let (mut workers, mut helpers) = (Vec::new(), Vec::new());
         let served = self
             .start(&mut workers)
@@ -157,21 +172,25 @@ impl Server {
             let stop = StopOnEnd(self.shared.shutdown.clone());
             let thread = thread::Builder::new().name(format!("serve-{number}")).spawn(move || {
                 let _stop = stop;
-                Worker::new(shared, mail)?.run()
+                Worker::new(shared, mail, number)?.run()
             })?;
             workers.push(RunningWorker { inbox, thread });
         }
         Ok(())
     }
 
-    /// Threads that serve no connections: one counts, one keeps the store writable.
-    fn start_helpers(&self, helpers: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
-        type Helper = fn(&Shared) -> io::Result<()>;
-        let count: Helper = |shared| {
+    /// Threads that serve no connections: one counts, one keeps the store writable, one answers with metrics.
+    fn start_helpers(&mut self, helpers: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+        type Helper = Box<dyn FnOnce(&Shared) -> io::Result<()> + Send>;
+        let count: Helper = Box::new(|shared| {
             shared.counter.run(shared);
             Ok(())
-        };
-        for (name, helper) in [("serve-count", count), ("serve-keep", keeper::keep)] {
+        });
+        let mut work = vec![("serve-count", count), ("serve-keep", Box::new(keeper::keep))];
+        if let Some(metrics) = self.metrics.take() {
+            work.push(("serve-metrics", Box::new(|shared| metrics.run(shared))));
+        }
+        for (name, helper) in work {
             let shared = Arc::clone(&self.shared);
             let stop = StopOnEnd(self.shared.shutdown.clone());
             helpers.push(thread::Builder::new().name(name.to_owned()).spawn(move || {

@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use crate::clients::Clients;
 use crate::counter::Counter;
+use crate::metrics::WorkerMetrics;
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
 use crate::{ServerOptions, ShutdownHandle, Store};
@@ -39,6 +40,8 @@ pub(crate) struct Shared {
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
     pub(crate) commands_processed: AtomicU64,
+    /// What each worker has done.
+    pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,
     /// How often the store was resumed.
     pub(crate) resumptions: AtomicU64,
 }

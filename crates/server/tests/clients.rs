@@ -37,7 +37,15 @@ fn the_list_shows_clients_of_all_workers() {
     }
     assert_eq!(clients[3].ask(&["SELECT", "5"]), ok());
     assert_eq!(clients[4].ask(&["MULTI"]), ok());
-    let list = text(clients[0].ask(&["CLIENT", "LIST"]));
+    // Workers say what their clients do a moment after these get their replies.
+    let began = Instant::now();
+    let list = loop {
+        let list = text(clients[0].ask(&["CLIENT", "LIST"]));
+        if list.contains(" cmd=select ") && list.contains(" flags=x ") {
+            break list;
+        }
+        assert!(began.elapsed() < Duration::from_secs(10), "{list}");
+    };
     assert_eq!(list.lines().count(), 6);
     for (number, line) in list.lines().enumerate() {
         assert!(line.contains(&format!(" name=name-{number} ")), "{line}");

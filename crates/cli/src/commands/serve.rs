@@ -27,7 +27,10 @@ pub struct Options {
     /// Address to listen on instead of the loopback address, including the port
     #[arg(long, conflicts_with = "port")]
     address: Option<SocketAddr>,
-    /// Allow an address that other machines can reach without a password
+    /// Answer HTTP requests for the server's page, metrics and health at this address, such as 127.0.0.1:6380
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Allow addresses that other machines can reach: for clients without a password, and for metrics
     #[arg(long)]
     allow_remote: bool,
     /// File whose first line is the password that clients must give; ALLUVIUM_PASSWORD by default
@@ -54,6 +57,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let defaults = ServerOptions::default();
     let server_options = ServerOptions {
         address: options.address.unwrap_or(loopback),
+        metrics_address: options.metrics,
         allow_remote: options.allow_remote,
         password: password(options.password_file.as_deref())?,
         clients_max: options.clients_max.unwrap_or(defaults.clients_max),
@@ -64,6 +68,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let server = Server::bind(server_options, db.clone()).map_err(failure)?;
     server.shutdown_handle().on_termination_signals()?;
     eprintln!("alluvium: {} is served at {}", options.dir.display(), server.local_address());
+    if let Some(address) = server.metrics_address() {
+        eprintln!("alluvium: metrics are at http://{address}/metrics");
+    }
     let clients_max = server.clients_max();
     if clients_max < asked {
         output::warn(&format!(

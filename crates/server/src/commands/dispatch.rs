@@ -23,13 +23,15 @@ pub(crate) fn waits(paused: Paused, name: &[u8], session: &Session) -> bool {
     }
 }
 
-/// Finds the command, checks its arity, executes it, and writes the one reply.
-pub(crate) fn execute(context: &mut Context<'_>) {
+/// Finds the command, checks its arity, executes it, and writes the one reply. Returns whether it is not an error.
+pub(crate) fn execute(context: &mut Context<'_>) -> bool {
     let buffered = context.reply.buffered_bytes();
     if context.session.replies == Replies::SkipNext {
         context.session.replies = Replies::Skip;
     }
-    if let Err(failure) = dispatch(context) {
+    let outcome = dispatch(context);
+    let succeeded = outcome.is_ok();
+    if let Err(failure) = outcome {
         context.reply.rewind(buffered);
         write_failure(context, failure);
     }
@@ -40,6 +42,7 @@ pub(crate) fn execute(context: &mut Context<'_>) {
             context.session.replies = Replies::Sent;
         }
     }
+    succeeded
 }
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {

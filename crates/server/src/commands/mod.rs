@@ -145,7 +145,7 @@ mod unwatch;
 mod watch;
 
 pub(crate) use dispatch::{execute, may_write, waits};
-pub(crate) use table::{COMMANDS, find, full_name, number, number_of};
+pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -152,10 +152,16 @@ const COMMANDS_LEN: usize = COMMANDS.len();
 /// The command called `name`, in any case.
 #[inline]
 pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
+    position(name).map(|position| &COMMANDS[position])
+}
+
+/// The position of the command called `name`, in any case, among [`COMMANDS`].
+#[inline]
+pub(crate) fn position(name: &[u8]) -> Option<usize> {
     if name.len() > NAME_BYTES_MAX {
         return None;
     }
-    NAMES.binary_search(&pack(name)).ok().map(|position| &COMMANDS[position])
+    NAMES.binary_search(&pack(name)).ok()
 }
 
 /// Identifies a command or subcommand of the table, for those who want its whole name later.

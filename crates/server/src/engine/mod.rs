@@ -11,6 +11,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use alluvium::{Db, Health};
 
+use crate::MetricSink;
+use crate::metrics::{Predictor, observe_engine};
 use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
 use database::EngineDatabase;
 use transaction::EngineTransaction;
@@ -21,12 +23,18 @@ pub(crate) struct EngineStore {
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
     /// Held by transactions, and exclusively while a database is cleared: its members go after its keys.
     clearing: Arc<RwLock<()>>,
+    predictor: Predictor,
 }
 
 impl EngineStore {
     /// The store with its first database, which is created if it does not exist, and all others that exist.
     pub(crate) fn open(db: Db) -> Result<Self, StoreError> {
-        let store = Self { db: db.deferred(), databases: Default::default(), clearing: Arc::default() };
+        let store = Self {
+            db: db.deferred(),
+            databases: Default::default(),
+            clearing: Arc::default(),
+            predictor: Predictor::default(),
+        };
         let exist = store.db.keyspace_names();
         for number in DatabaseNumber::all() {
             if number == DatabaseNumber::default() || exist.contains(&keyspace_name(number)) {
@@ -102,6 +110,12 @@ impl Store for EngineStore {
 
     fn resume(&self) -> Result<(), StoreError> {
         Ok(self.db.resume()?)
+    }
+
+    fn observe(&self, sink: &mut dyn MetricSink) {
+        if let Some(first) = self.databases[0].get() {
+            observe_engine(&self.db, &first.keyspace, &self.predictor, sink);
+        }
     }
 
     fn memory_bytes(&self) -> u64 {

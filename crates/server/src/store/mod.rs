@@ -12,6 +12,8 @@ pub use health::StoreHealth;
 pub use item::{Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, NoCollections, WrongType};
 pub use number::DatabaseNumber;
 
+use crate::MetricSink;
+
 /// Why a store refused or failed; its text is sent to the client after `ERR `.
 pub type StoreError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -65,6 +67,9 @@ pub trait Store: Databases + Send + Sync + 'static {
 
     /// Lets a failed store continue, if the cause of the failure has passed.
     fn resume(&self) -> Result<(), StoreError>;
+
+    /// Writes the store's figures, for those who watch the server. By default it has none.
+    fn observe(&self, _: &mut dyn MetricSink) {}
 
     /// Bytes of memory that the store holds.
     fn memory_bytes(&self) -> u64;

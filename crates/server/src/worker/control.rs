@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
 
 use super::Worker;
 
@@ -51,20 +50,6 @@ impl Worker {
             if killed.contains(&self.connections[number].session.id) {
                 self.close(number);
             }
-        }
-    }
-
-    pub(super) fn close_idle(&mut self, now: Instant, timeout: Duration) {
-        let idle: Vec<usize> = self
-            .connections
-            .numbers()
-            .filter(|number| {
-                let connection = &self.connections[*number];
-                !connection.awaits_count && now.duration_since(connection.active) >= timeout
-            })
-            .collect();
-        for number in idle {
-            self.close(number);
         }
     }
 }

@@ -5,6 +5,7 @@
 //! read a round keeps clients fair. Buffers belong to the worker and are lent to connections only while these have
 //! bytes under way, so idle connections cost no buffers.
 
+mod closing;
 mod control;
 mod mail;
 
@@ -21,6 +22,7 @@ use crate::connections::Connections;
 use crate::counter::Asker;
 use crate::get_batch::GetBatch;
 use crate::inbox::Inbox;
+use crate::metrics::Meter;
 use crate::pubsub::Outbox;
 use crate::readiness::{Event, Interest, Poller};
 use crate::round_writes::RoundWrites;
@@ -58,12 +60,15 @@ pub(crate) struct Worker {
     held: usize,
     /// Of `GET`, which is not dispatched.
     get_command: usize,
+    meter: Meter,
 }
 
 impl Worker {
-    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>) -> io::Result<Self> {
+    /// The worker of this number.
+    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, number: usize) -> io::Result<Self> {
         let mut poller = Poller::new()?;
         poller.add(inbox.waker().source(), WAKE_TOKEN, Interest::READ)?;
+        let meter = Meter::new(Arc::clone(&shared.worker_metrics[number]));
         Ok(Self {
             shared,
             inbox,
@@ -79,6 +84,7 @@ impl Worker {
             commands_in_round: 0,
             held: 0,
             get_command: commands::number(b"get"),
+            meter,
         })
     }
 
@@ -151,7 +157,7 @@ impl Worker {
         let connection = &mut self.connections[number];
         connection.active = now;
         if event.writable {
-            connection.flush();
+            self.meter.sent(connection.flush());
         }
         if event.readable {
             if connection.interest.read {
@@ -170,10 +176,12 @@ impl Worker {
         match (&connection.stream).read(&mut scratch) {
             Ok(0) => connection.ended = true,
             Ok(received) if connection.input.is_empty() => {
+                self.meter.received(received);
                 let consumed = self.process(number, &scratch[..received]);
                 self.connections[number].input.extend_from_slice(&scratch[consumed..received]);
             }
             Ok(received) => {
+                self.meter.received(received);
                 connection.input.extend_from_slice(&scratch[..received]);
                 self.process_input(number);
             }
@@ -205,6 +213,7 @@ impl Worker {
     /// of their bytes.
     fn process(&mut self, number: usize, input: &[u8]) -> usize {
         let pause_bytes = self.shared.options.output_pause_bytes;
+        self.meter.begin_pipeline();
         let mut consumed = 0;
         loop {
             let connection = &mut self.connections[number];
@@ -245,7 +254,7 @@ impl Worker {
                     }
                 }
                 Err(error) => {
-                    self.batch.execute(&mut self.connections, &*self.shared.store);
+                    self.look_up();
                     let connection = &mut self.connections[number];
                     connection.reply().error(format!("ERR {error}"));
                     connection.session.closing = true;
@@ -257,7 +266,7 @@ impl Worker {
 
     /// Looks the batch up, and begins the next one with the get that the parser has just completed.
     fn push_into_next_batch(&mut self, number: usize, frame: &[u8]) {
-        self.batch.execute(&mut self.connections, &*self.shared.store);
+        self.look_up();
         let connection = &self.connections[number];
         let key = &connection.parser.arguments(frame)[1];
         self.batch.push(number, connection.session.database, key);
@@ -266,16 +275,25 @@ impl Worker {
     /// Executes the command that the parser has just completed, after the gets that came before it.
     fn execute(&mut self, number: usize, frame: &[u8]) {
         if self.connections[number].gets_queued > 0 {
-            self.batch.execute(&mut self.connections, &*self.shared.store);
+            self.look_up();
         }
         let Connection { parser, session, output, awaits_count, .. } = &mut self.connections[number];
         let arguments = parser.arguments(frame);
+        let position = commands::position(&arguments[0]);
+        let was_queueing = session.transaction.is_some();
         let is_write = commands::may_write(&arguments[0], session);
         if is_write {
             self.writes.begin(&self.shared.writers);
         }
         let start = output.len();
-        commands::execute(&mut Context::new(arguments, output, session, &self.shared, &mut self.outbox));
+        let begun = self.meter.begin();
+        let mut context = Context::new(arguments, output, session, &self.shared, &mut self.outbox);
+        let succeeded = commands::execute(&mut context);
+        if was_queueing && session.transaction.is_some() {
+            self.meter.begin_pipeline();
+        } else {
+            self.meter.executed(position, begun, is_write, succeeded);
+        }
         // Nothing to replace if the client gets no replies.
         if is_write && output.len() > start {
             self.writes.add(number, start..output.len());
@@ -288,6 +306,15 @@ impl Worker {
             let inbox = Arc::clone(&self.inbox);
             let (session, database) = (session.id, session.database);
             self.shared.counter.ask(Asker { inbox, connection: number, session, database });
+        }
+    }
+
+    /// Looks up the gets that wait.
+    fn look_up(&mut self) {
+        if !self.batch.is_empty() {
+            let begun = Instant::now();
+            let outcome = self.batch.execute(&mut self.connections, &*self.shared.store);
+            self.meter.looked_up(begun, outcome);
         }
     }
 
@@ -307,9 +334,12 @@ impl Worker {
 
     /// Looks the batch up, commits, and sends the replies of the round.
     fn finish_round(&mut self) {
-        self.batch.execute(&mut self.connections, &*self.shared.store);
+        self.look_up();
         if !self.touched.is_empty() {
-            self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers);
+            let begun = Instant::now();
+            if self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers) {
+                self.meter.committed(begun);
+            }
         }
         self.outbox.send();
         self.shared
@@ -329,7 +359,7 @@ impl Worker {
         connection.touched = false;
         connection.broken |= connection.pending_bytes() > options.output_bytes_max;
         if !connection.broken {
-            connection.flush();
+            self.meter.sent(connection.flush());
         }
         if connection.is_finished() {
             self.close(number);
@@ -357,37 +387,6 @@ impl Worker {
             if connection.broken {
                 self.close(number);
             }
-        }
-    }
-
-    /// Takes no more requests; connections close once their replies are sent.
-    fn stop_reading(&mut self) {
-        let numbers: Vec<usize> = self.connections.numbers().collect();
-        for number in numbers {
-            self.connections[number].session.closing = true;
-            self.touch(number);
-        }
-        self.finish_round();
-    }
-
-    fn close(&mut self, number: usize) {
-        // Closing the socket would end the watch as well, but not on every system.
-        let _ = self.poller.remove(&self.connections[number].stream, number as u64);
-        self.forget(number);
-    }
-
-    fn forget(&mut self, number: usize) {
-        if self.connections.contains(number) {
-            self.let_go(number);
-        }
-        if let Some(connection) = self.connections.remove(number) {
-            let session = &connection.session;
-            self.shared.subscribers.remove_all(&session.subscriptions, session.id);
-            self.shared.connected.remove(session.id);
-            self.inbox.load.fetch_sub(1, Ordering::Relaxed);
-            self.shared.clients.fetch_sub(1, Ordering::Release);
-            // Only now: a client that sees the connection end may open another in its place.
-            drop(connection);
         }
     }
 }
