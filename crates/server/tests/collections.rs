@@ -235,6 +235,10 @@ fn operations_on_several_sets() {
     assert_eq!(client.ask(&["SMOVE", "b", "h", "3"]), error(WRONG));
     assert_eq!(client.ask(&["SUNION", "b", "h"]), error(WRONG));
     assert_eq!(client.ask(&["HINCRBY", "h", "f", "41"]), integer(42));
+    assert_eq!(client.ask(&["HINCRBYFLOAT", "h", "f", "0.5"]), bulk("42.5"));
+    client.ask(&["HSET", "h", "word", "x"]);
+    assert_eq!(client.ask(&["HINCRBYFLOAT", "h", "word", "1"]), error("ERR hash value is not a float"));
+    client.ask(&["HSET", "h", "f", "42"]);
     assert_eq!(
         client.ask(&["HINCRBY", "h", "f", "9223372036854775807"]),
         error("ERR increment or decrement would overflow")

@@ -23,7 +23,7 @@ fn incrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
     let increment = &context.arguments[2];
     let mut outcome = Err(NOT_A_FLOAT);
     context.store().update(&context.arguments[1], &mut |current| {
-        outcome = sum(current.map(|found| found.value), increment);
+        outcome = sum(current.map(|found| found.value), increment, NOT_A_FLOAT);
         match &outcome {
             Err(_) => Change::Keep,
             Ok(sum) => Change::Insert(sum.clone().into_bytes(), Keep::Everything),
@@ -33,8 +33,9 @@ fn incrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn sum(current: Option<&[u8]>, increment: &[u8]) -> Result<String, Failure> {
-    let current = current.map_or(Some(Number::Finite(Extended::ZERO)), Number::parse).ok_or(NOT_A_FLOAT)?;
+/// The sum as Redis writes it; `invalid` is the error if the current value is not a number.
+pub(super) fn sum(current: Option<&[u8]>, increment: &[u8], invalid: Failure) -> Result<String, Failure> {
+    let current = current.map_or(Some(Number::Finite(Extended::ZERO)), Number::parse).ok_or(invalid)?;
     let sum = match (current, Number::parse(increment).ok_or(NOT_A_FLOAT)?) {
         (Number::Finite(current), Number::Finite(increment)) => current.sum(increment),
         _ => None,

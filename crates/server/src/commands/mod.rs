@@ -60,6 +60,7 @@ mod hexists;
 mod hget;
 mod hgetall;
 mod hincrby;
+mod hincrbyfloat;
 mod hkeys;
 mod hlen;
 mod hmget;

@@ -53,6 +53,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     hget::COMMAND,
     hgetall::COMMAND,
     hincrby::COMMAND,
+    hincrbyfloat::COMMAND,
     hkeys::COMMAND,
     hlen::COMMAND,
     hmget::COMMAND,
