@@ -1,15 +1,19 @@
 //! What all connections share.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::clients::Clients;
 use crate::counter::Counter;
+use crate::error_counts::ErrorCounts;
+use crate::latency_events::LatencyEvents;
 use crate::metrics::WorkerMetrics;
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
+use crate::slow_log::SlowLog;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
@@ -33,6 +37,11 @@ pub(crate) struct Shared {
     /// All connections, except those that are about to be closed for another client.
     pub(crate) connected: Clients,
     pub(crate) pause: Pause,
+    pub(crate) slow_log: SlowLog,
+    pub(crate) latency_events: LatencyEvents,
+    pub(crate) error_counts: ErrorCounts,
+    /// Parameters of `CONFIG` on which nothing depends.
+    pub(crate) remembered: Mutex<BTreeMap<&'static str, i64>>,
     /// Connections that wait for the end of a pause.
     pub(crate) held_clients: AtomicUsize,
     /// Connections open now.
@@ -44,4 +53,16 @@ pub(crate) struct Shared {
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,
     /// How often the store was resumed.
     pub(crate) resumptions: AtomicU64,
+}
+
+impl Shared {
+    /// The value of a parameter on which nothing depends, or its default.
+    pub(crate) fn remembered(&self, parameter: &'static str, default: i64) -> String {
+        let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.get(parameter).unwrap_or(&default).to_string()
+    }
+
+    pub(crate) fn remember(&self, parameter: &'static str, value: i64) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(parameter, value);
+    }
 }
