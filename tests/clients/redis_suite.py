@@ -34,7 +34,7 @@ def skips():
     for line in (HERE / "redis_suite_skips.txt").read_text().splitlines():
         if line.startswith("# "):
             reason = line[2:]
-        elif line:
+        elif line.strip():
             reasons[line] = reason
     return reasons
 

@@ -159,6 +159,7 @@ fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
         Some(subcommand) if subcommand.accepts(arguments.len()) => Ok(subcommand),
         Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
         None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&help::COMMAND),
+        None if name.eq_ignore_ascii_case(b"help") => Err(Failure::arity(&format!("{}|help", command.name))),
         None => Err(Failure::Text(format!(
             "ERR unknown subcommand '{}'. Try {} HELP.",
             text(name, 128),

@@ -51,6 +51,7 @@ pub(super) static PARAMETERS: &[Parameter] = &[
     fixed("maxmemory", |shared| shared.store.memory_bytes_max().to_string()),
     fixed("maxmemory-clients", |_| "0".to_owned()),
     fixed("maxmemory-policy", |_| "noeviction".to_owned()),
+    remembered("maxmemory-samples", |shared| shared.remembered("maxmemory-samples", 5)),
     fixed("port", |shared| shared.address.port().to_string()),
     fixed("proto-max-bulk-len", |shared| shared.options.limits.bulk_bytes_max.to_string()),
     fixed("replicaof", |_| String::new()),
