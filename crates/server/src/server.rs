@@ -103,6 +103,7 @@ impl Server {
             latency_events: Default::default(),
             error_counts: Default::default(),
             remembered: Default::default(),
+            reset_totals: Default::default(),
             held_clients: Default::default(),
             clients: Default::default(),
             connections_accepted: Default::default(),

@@ -10,7 +10,7 @@ use crate::clients::Clients;
 use crate::counter::Counter;
 use crate::error_counts::ErrorCounts;
 use crate::latency_events::LatencyEvents;
-use crate::metrics::WorkerMetrics;
+use crate::metrics::{Totals, WorkerMetrics};
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
 use crate::slow_log::SlowLog;
@@ -51,11 +51,24 @@ pub(crate) struct Shared {
     pub(crate) commands_processed: AtomicU64,
     /// What each worker has done.
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,
+    /// What they had done at the last `CONFIG RESETSTAT`.
+    pub(crate) reset_totals: Mutex<Totals>,
     /// How often the store was resumed.
     pub(crate) resumptions: AtomicU64,
 }
 
 impl Shared {
+    /// What the workers have done since the last `CONFIG RESETSTAT`.
+    pub(crate) fn totals(&self) -> Totals {
+        let now = Totals::of(&self.worker_metrics);
+        now.since(&self.reset_totals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn reset_totals(&self) {
+        let now = Totals::of(&self.worker_metrics);
+        *self.reset_totals.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
     /// The value of a parameter on which nothing depends, or its default.
     pub(crate) fn remembered(&self, parameter: &'static str, default: i64) -> String {
         let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);

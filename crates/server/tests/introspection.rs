@@ -83,7 +83,7 @@ fn info_has_what_clients_look_for() {
     }
     let one = text(&client.ask(&["INFO", "replication"]));
     assert!(one.starts_with("# Replication\r\nrole:master\r\n") && !one.contains("redis_version"));
-    assert_eq!(text(&client.ask(&["INFO", "everything"])).matches('#').count(), 11);
+    assert_eq!(text(&client.ask(&["INFO", "everything"])).matches('#').count(), 12);
 }
 
 #[test]

@@ -112,3 +112,28 @@ fn info_counts_errors_until_it_is_reset() {
     assert_eq!(client.ask(&["CONFIG", "RESETSTAT"]), ok());
     assert_eq!(client.ask(&["INFO", "errorstats"]), bulk("# Errorstats\r\n"));
 }
+
+#[test]
+fn calls_of_commands_are_counted_until_the_counters_are_reset() {
+    let server = Running::start(Default::default());
+    let client = &mut server.client();
+    let statistics = |client: &mut Client| match client.ask(&["INFO", "commandstats"]) {
+        Value::Bulk(text) => String::from_utf8(text).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(client.ask(&["SET", "key", "value"]), ok());
+    assert_eq!(client.ask(&["GET", "key"]), bulk("value"));
+    assert_eq!(client.ask(&["GET", "none"]), Value::Null);
+    assert!(statistics(client).contains("cmdstat_get:calls=2,usec="));
+    assert_eq!(client.ask(&["CONFIG", "RESETSTAT"]), ok());
+    client.ask(&["INCR", "key"]);
+    client.ask(&["EXPIRE", "key", "0"]);
+    let text = statistics(client);
+    assert!(text.contains("cmdstat_expire:calls=1,usec=") && !text.contains("cmdstat_get"), "{text}");
+    assert!(text.contains(",rejected_calls=0,failed_calls=1\r\n"), "{text}");
+    let histogram = array(client.ask(&["LATENCY", "HISTOGRAM", "incr", "what", "get"]));
+    assert_eq!(histogram[0], bulk("incr"));
+    let members = array(histogram[1].clone());
+    assert_eq!(members[..3], [bulk("calls"), Value::Integer(1), bulk("histogram_usec")]);
+    assert_eq!(array(members[3].clone())[1], Value::Integer(1));
+}

@@ -27,6 +27,16 @@ pub(super) const COMMAND: Command = Command {
             ..LATENCY
         },
         Command {
+            name: "histogram",
+            arity: -2,
+            since: "7.0.0",
+            complexity: "O(n) in the number of commands",
+            summary: "Return the numbers of calls of commands, by default of all, that took up to some microseconds",
+            syntax: "[<command> ...]",
+            handler: histogram,
+            ..LATENCY
+        },
+        Command {
             name: "history",
             arity: 3,
             summary: "Return time-latency samples for the <event> class",
@@ -75,6 +85,30 @@ fn doctor(context: &mut Context<'_>) -> Result<(), Failure> {
         );
     }
     context.reply.verbatim_text(&text);
+    Ok(())
+}
+
+/// The calls of subcommands are counted for the command. Unknown names are passed over, as in Redis.
+fn histogram(context: &mut Context<'_>) -> Result<(), Failure> {
+    let asked = context.arguments.from(2);
+    let totals = context.shared.totals();
+    let is_asked = |name: &str| {
+        asked.is_empty() || asked.iter().any(|asked| asked.eq_ignore_ascii_case(name.as_bytes()))
+    };
+    let commands: Vec<_> = totals.commands().filter(|command| is_asked(command.name)).collect();
+    context.reply.map(commands.len());
+    for command in commands {
+        context.reply.bulk(command.name.as_bytes());
+        context.reply.map(2);
+        context.reply.bulk(b"calls");
+        context.reply.integer(command.calls as i64);
+        context.reply.bulk(b"histogram_usec");
+        context.reply.map(command.at_most_us.len());
+        for (us, calls) in command.at_most_us {
+            context.reply.integer(us as i64);
+            context.reply.integer(calls as i64);
+        }
+    }
     Ok(())
 }
 

@@ -82,6 +82,7 @@ fn reset_statistics(context: &mut Context<'_>) -> Result<(), Failure> {
         counter.store(0, Ordering::Relaxed);
     }
     shared.error_counts.clear();
+    shared.reset_totals();
     context.reply.ok();
     Ok(())
 }

@@ -41,6 +41,7 @@ const SECTIONS: &[Section] = &[
     section("Replication", sections::replication),
     section("CPU", sections::cpu),
     section("Modules", |_, _| Ok(())),
+    Section { title: "Commandstats", is_default: false, write: sections::commands },
     section("Errorstats", sections::errors),
     section("Cluster", sections::cluster),
     section("Keyspace", sections::keyspace),

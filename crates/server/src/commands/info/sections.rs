@@ -86,6 +86,12 @@ pub(super) fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result 
     write!(out, "total_connections_received:{accepted}\r\n")?;
     write!(out, "total_commands_processed:{}\r\n", shared.commands_processed.load(Ordering::Relaxed))?;
     write!(out, "rejected_connections:{refused}\r\nevicted_keys:0\r\nevicted_clients:0\r\n")?;
+    let totals = shared.totals();
+    let gets = totals.commands().find(|command| command.name == "get").map_or(0, |command| command.calls);
+    write!(out, "keyspace_hits:{}\r\n", gets.saturating_sub(totals.absent_gets))?;
+    write!(out, "keyspace_misses:{}\r\n", totals.absent_gets)?;
+    write!(out, "total_net_input_bytes:{}\r\n", totals.received_bytes)?;
+    write!(out, "total_net_output_bytes:{}\r\n", totals.sent_bytes)?;
     let errors: u64 = shared.error_counts.all().values().sum();
     write!(out, "latest_fork_usec:0\r\ntotal_forks:0\r\ntotal_error_replies:{errors}\r\n")
 }
@@ -99,6 +105,17 @@ pub(super) fn cpu(_: &Shared, out: &mut String) -> std::fmt::Result {
     let (user, system) = process::processor_seconds();
     write!(out, "used_cpu_sys:{system:.6}\r\nused_cpu_user:{user:.6}\r\n")?;
     write!(out, "used_cpu_sys_children:0.000000\r\nused_cpu_user_children:0.000000\r\n")
+}
+
+/// The durations of writes include their commits. Requests that were refused are among those that failed.
+pub(super) fn commands(shared: &Shared, out: &mut String) -> std::fmt::Result {
+    for command in shared.totals().commands() {
+        let (calls, us, failed) = (command.calls, command.total_us, command.failed);
+        let mean = us as f64 / calls as f64;
+        write!(out, "cmdstat_{}:calls={calls},usec={us},usec_per_call={mean:.2},", command.name)?;
+        write!(out, "rejected_calls=0,failed_calls={failed}\r\n")?;
+    }
+    Ok(())
 }
 
 pub(super) fn errors(shared: &Shared, out: &mut String) -> std::fmt::Result {
