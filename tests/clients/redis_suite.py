@@ -10,6 +10,7 @@ run. Exits 0 if at least 98 % of the tests in scope that Redis passes do pass, 1
 
 import argparse
 import pathlib
+import random
 import re
 import shutil
 import socket
@@ -82,7 +83,9 @@ def run(command, unit, options, log):
     with Server(command) as server:
         words = ["./runtest", "--host", "127.0.0.1", "--port", str(server.port), "--single", f"unit/{unit}",
                  "--tags", "-needs:repl -needs:debug -cluster", "--ignore-encoding", "--ignore-digest", "--durable",
-                 "--skipfile", options.skipfile]
+                 "--skipfile", options.skipfile,
+                 # Below it are the suite's own ports, which another run may have.
+                 "--baseport", str(random.randrange(22_000, 31_000))]
         words += ["--singledb"] if options.singledb else []
         try:
             ended = subprocess.run(words, cwd=options.source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
