@@ -10,6 +10,7 @@ run. Exits 0 if at least 98 % of the tests in scope that Redis passes do pass, 1
 
 import argparse
 import pathlib
+import random
 import re
 import shutil
 import socket
@@ -19,7 +20,7 @@ import tempfile
 import time
 
 UNITS = """type/string type/incr keyspace expire scan protocol quit querybuf bitops bitfield dump info info-command
-introspection introspection-2 slowlog latency-monitor other""".split()
+introspection introspection-2 slowlog latency-monitor other multi pubsub pause type/hash type/set scripting""".split()
 HERE = pathlib.Path(__file__).resolve().parent
 PASSED_MIN = 0.98
 UNIT_SECONDS_MAX = 600
@@ -34,7 +35,7 @@ def skips():
     for line in (HERE / "redis_suite_skips.txt").read_text().splitlines():
         if line.startswith("# "):
             reason = line[2:]
-        elif line:
+        elif line.strip():
             reasons[line] = reason
     return reasons
 
@@ -82,7 +83,9 @@ def run(command, unit, options, log):
     with Server(command) as server:
         words = ["./runtest", "--host", "127.0.0.1", "--port", str(server.port), "--single", f"unit/{unit}",
                  "--tags", "-needs:repl -needs:debug -cluster", "--ignore-encoding", "--ignore-digest", "--durable",
-                 "--skipfile", options.skipfile]
+                 "--skipfile", options.skipfile,
+                 # Below it are the suite's own ports, which another run may have.
+                 "--baseport", str(random.randrange(22_000, 31_000))]
         words += ["--singledb"] if options.singledb else []
         try:
             ended = subprocess.run(words, cwd=options.source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -27,10 +27,6 @@ impl Clients {
         self.entries().remove(&id);
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.entries().len()
-    }
-
     pub(crate) fn get(&self, id: u64) -> Option<Arc<Client>> {
         self.entries().get(&id).map(|entry| Arc::clone(&entry.client))
     }

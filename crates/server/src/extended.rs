@@ -17,7 +17,7 @@ const DECIMAL_EXPONENT_MAX: i64 = 20_000;
 
 /// A finite number, ±`mantissa` · 2^`exponent`.
 ///
-/// Invariant: the first bit of the mantissa is set, unless the exponent is the smallest. Zero has the smallest exponent.
+/// Invariant: the first bit of the mantissa is set, unless the exponent is the smallest, which zero has as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extended {
     is_negative: bool,

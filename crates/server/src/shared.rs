@@ -1,15 +1,19 @@
 //! What all connections share.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use crate::clients::Clients;
 use crate::counter::Counter;
-use crate::metrics::WorkerMetrics;
+use crate::error_counts::ErrorCounts;
+use crate::latency_events::LatencyEvents;
+use crate::metrics::{Totals, WorkerMetrics};
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
+use crate::slow_log::SlowLog;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
@@ -33,6 +37,11 @@ pub(crate) struct Shared {
     /// All connections, except those that are about to be closed for another client.
     pub(crate) connected: Clients,
     pub(crate) pause: Pause,
+    pub(crate) slow_log: SlowLog,
+    pub(crate) latency_events: LatencyEvents,
+    pub(crate) error_counts: ErrorCounts,
+    /// Parameters of `CONFIG` on which nothing depends.
+    pub(crate) remembered: Mutex<BTreeMap<&'static str, i64>>,
     /// Connections that wait for the end of a pause.
     pub(crate) held_clients: AtomicUsize,
     /// Connections open now.
@@ -42,6 +51,31 @@ pub(crate) struct Shared {
     pub(crate) commands_processed: AtomicU64,
     /// What each worker has done.
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,
+    /// What they had done at the last `CONFIG RESETSTAT`.
+    pub(crate) reset_totals: Mutex<Totals>,
     /// How often the store was resumed.
     pub(crate) resumptions: AtomicU64,
+}
+
+impl Shared {
+    /// What the workers have done since the last `CONFIG RESETSTAT`.
+    pub(crate) fn totals(&self) -> Totals {
+        let now = Totals::of(&self.worker_metrics);
+        now.since(&self.reset_totals.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn reset_totals(&self) {
+        let now = Totals::of(&self.worker_metrics);
+        *self.reset_totals.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    /// The value of a parameter on which nothing depends, or its default.
+    pub(crate) fn remembered(&self, parameter: &'static str, default: i64) -> String {
+        let remembered = self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        remembered.get(parameter).unwrap_or(&default).to_string()
+    }
+
+    pub(crate) fn remember(&self, parameter: &'static str, value: i64) {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(parameter, value);
+    }
 }

@@ -83,7 +83,7 @@ fn info_has_what_clients_look_for() {
     }
     let one = text(&client.ask(&["INFO", "replication"]));
     assert!(one.starts_with("# Replication\r\nrole:master\r\n") && !one.contains("redis_version"));
-    assert_eq!(text(&client.ask(&["INFO", "everything"])).matches('#').count(), 8);
+    assert_eq!(text(&client.ask(&["INFO", "everything"])).matches('#').count(), 12);
 }
 
 #[test]
@@ -120,7 +120,8 @@ fn the_command_table_describes_itself() {
     assert_eq!(commands.len() as i64, count);
     assert_eq!(client.ask(&["COMMAND", "INFO"]), Value::Array(commands));
     let Value::Array(names) = client.ask(&["COMMAND", "LIST"]) else { panic!("no names") };
-    assert_eq!(names.len() as i64, count);
+    // Subcommands are listed, too.
+    assert_eq!(names.iter().filter(|name| !text(name).contains('|')).count() as i64, count);
     let Value::Array(infos) = client.ask(&["COMMAND", "INFO", "mset", "nothing"]) else { panic!("no info") };
     let Value::Array(mset) = &infos[0] else { panic!("no description") };
     assert_eq!(mset[..2], [bulk("mset"), Value::Integer(-3)]);
@@ -198,4 +199,44 @@ fn items_outlive_the_server() {
         serving.join().unwrap().unwrap();
         db.close().unwrap();
     }
+}
+
+#[test]
+fn commands_tell_where_their_keys_are() {
+    let server = Running::start(Default::default());
+    let client = &mut server.client();
+    let words = |client: &mut Client, request: &[&str]| match client.ask(request) {
+        Value::Array(members) => members.iter().map(text).collect::<Vec<_>>(),
+        Value::Error(error) => vec![String::from_utf8(error).unwrap()],
+        other => panic!("{other:?}"),
+    };
+    for (request, expected) in [
+        (&["get", "a"][..], &["a"][..]),
+        (&["mset", "a", "1", "b", "2"], &["a", "b"]),
+        (&["lcs", "a", "b", "LEN"], &["a", "b"]),
+        (&["memory", "usage", "a"], &["a"]),
+        (&["bitop", "and", "a", "b", "c"], &["a", "b", "c"]),
+        (&["sintercard", "2", "a", "b", "LIMIT", "1"], &["a", "b"]),
+        (&["eval", "return 1", "1", "a", "b"], &["a"]),
+        (&["eval", "return 1", "0"], &[]),
+        (&["eval", "return 1", "7"], &[]),
+        (&["sintercard", "7", "a"], &["ERR Invalid arguments specified for command"]),
+        (&["ping"], &["ERR The command has no key arguments"]),
+        (&["what"], &["ERR Invalid command specified"]),
+        (&["get"], &["ERR Invalid number of arguments specified for command"]),
+    ] {
+        assert_eq!(words(client, &[&["COMMAND", "GETKEYS"], request].concat()), expected, "{request:?}");
+    }
+    let flags = client.ask(&["COMMAND", "GETKEYSANDFLAGS", "set", "a", "1"]);
+    let update = Value::Array(["OW", "update"].map(|word| Value::Simple(word.into())).to_vec());
+    assert_eq!(flags, Value::Array(vec![Value::Array(vec![bulk("a"), update])]));
+    assert_eq!(
+        words(client, &["COMMAND", "LIST", "FILTERBY", "PATTERN", "config|re*"]),
+        ["config|resetstat", "config|rewrite"]
+    );
+    let strings = words(client, &["COMMAND", "LIST", "FILTERBY", "ACLCAT", "bitmap"]);
+    assert!(strings.contains(&"bitop".to_owned()) && !strings.contains(&"get".to_owned()));
+    assert_eq!(words(client, &["COMMAND", "LIST", "FILTERBY", "MODULE", "none"]), [""; 0]);
+    assert!(words(client, &["COMMAND", "LIST"]).contains(&"client|help".to_owned()));
+    assert_eq!(words(client, &["COMMAND", "LIST", "what"]), ["ERR syntax error"]);
 }

@@ -1,5 +1,7 @@
 //! From a request to its handler.
 
+use std::time::Instant;
+
 use alluvium_protocol::Arguments;
 
 use super::{Command, Context, Failure, client, exec, find, help, number_of};
@@ -46,17 +48,19 @@ pub(crate) fn execute(context: &mut Context<'_>) -> bool {
 }
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
-    match failure {
-        Failure::Fixed(text) => context.reply.error(text),
-        Failure::Text(text) => context.reply.error(text),
+    let text = match failure {
+        Failure::Fixed(text) => text.into(),
+        Failure::Text(text) => text,
         #[cfg(feature = "scripting")]
-        Failure::Aborted(text) => context.reply.error(text),
-        Failure::Store(error) => context.reply.error(format!("ERR {error}")),
+        Failure::Aborted(text) => text,
+        Failure::Store(error) => format!("ERR {error}"),
         Failure::ReplyTooLarge => {
-            context.reply.error("ERR reply exceeds the output limit of this server");
             context.session.closing = true;
+            "ERR reply exceeds the output limit of this server".into()
         }
-    }
+    };
+    context.shared.error_counts.add(&text);
+    context.reply.error(text);
 }
 
 /// Commands that a client may send while it has subscriptions and speaks RESP2, whose replies it could not tell from
@@ -104,8 +108,33 @@ pub(super) fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
             context.reply.simple("QUEUED");
             Ok(())
         }
-        _ => (command.handler)(context),
+        _ => time(command, context),
     }
+}
+
+/// Executes a command, and notes if that takes long.
+fn time(command: &'static Command, context: &mut Context<'_>) -> Result<(), Failure> {
+    let (slow_log, events) = (&context.shared.slow_log, &context.shared.latency_events);
+    let is_timed = slow_log.threshold_us() >= 0 || events.threshold_ms() > 0;
+    let begun = is_timed.then(Instant::now);
+    let outcome = (command.handler)(context);
+    let Some(duration) = begun.map(|begun| begun.elapsed()) else { return outcome };
+    if events.keeps(duration) {
+        events.add(if command.flags.contains(&"fast") { "fast-command" } else { "command" }, duration);
+    }
+    if slow_log.keeps(duration) && !command.flags.contains(&"skip_slowlog") {
+        let client = &context.session.client;
+        let peer = client.peer.map(|peer| peer.to_string()).unwrap_or_default();
+        let name = client.labels().name.clone();
+        // Passwords are not kept.
+        let secret_from = match command.name {
+            "auth" => 1,
+            "hello" => 2,
+            _ => usize::MAX,
+        };
+        slow_log.add(context.arguments, secret_from, duration, peer, name);
+    }
+    outcome
 }
 
 /// After a refused command, `EXEC` executes none.
@@ -130,6 +159,7 @@ fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
         Some(subcommand) if subcommand.accepts(arguments.len()) => Ok(subcommand),
         Some(subcommand) => Err(Failure::arity(&format!("{}|{}", command.name, subcommand.name))),
         None if name.eq_ignore_ascii_case(b"help") && arguments.len() == 2 => Ok(&help::COMMAND),
+        None if name.eq_ignore_ascii_case(b"help") => Err(Failure::arity(&format!("{}|help", command.name))),
         None => Err(Failure::Text(format!(
             "ERR unknown subcommand '{}'. Try {} HELP.",
             text(name, 128),

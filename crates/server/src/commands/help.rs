@@ -3,8 +3,15 @@
 use super::{Command, Context, Failure, find};
 
 /// `HELP` of every command with subcommands.
-pub(super) const COMMAND: Command =
-    Command { name: "help", flags: &["loading", "stale"], handler: answer_help, ..Command::DEFAULT };
+pub(super) static COMMAND: Command = Command {
+    name: "help",
+    arity: 2,
+    since: "5.0.0",
+    summary: "Print helpful text about the subcommands",
+    flags: &["loading", "stale"],
+    handler: answer_help,
+    ..Command::DEFAULT
+};
 
 fn answer_help(context: &mut Context<'_>) -> Result<(), Failure> {
     if let Some(command) = find(&context.arguments[0]) {

@@ -23,7 +23,7 @@ pub(super) const COMMAND: Command = Command {
     subcommands: &[
         Command {
             name: "encoding",
-            summary: "Return the kind of internal representation used in order to store the value associated with a <key>",
+            summary: "Return the kind of internal representation used in order to store the value of a <key>",
             handler: encoding,
             ..OBJECT
         },
@@ -71,8 +71,8 @@ fn encoding(context: &mut Context<'_>) -> Result<(), Failure> {
 fn frequency(context: &mut Context<'_>) -> Result<(), Failure> {
     if context.store().contains(&context.arguments[2])? {
         return Err(Failure::Fixed(
-            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
-             between policies at runtime LRU and LFU data will take some time to adjust.",
+            "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when \
+             switching between policies at runtime LRU and LFU data will take some time to adjust.",
         ));
     }
     context.reply.null();

@@ -19,6 +19,7 @@ mod process;
 mod routes;
 mod samples;
 mod stats_json;
+mod totals;
 mod worker_metrics;
 
 pub(crate) use engine::observe_engine;
@@ -26,4 +27,5 @@ pub(crate) use listener::{CONNECTIONS_MAX, MetricsListener};
 pub(crate) use meter::Meter;
 pub use metric::{Metric, MetricKind, MetricSink};
 pub(crate) use prediction::Predictor;
+pub(crate) use totals::Totals;
 pub(crate) use worker_metrics::WorkerMetrics;

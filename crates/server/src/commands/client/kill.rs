@@ -1,4 +1,5 @@
-//! `CLIENT KILL address`, or `CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR address] [LADDR address] [SKIPME yes|no]`
+//! `CLIENT KILL address`, or
+//! `CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR address] [LADDR address] [SKIPME yes|no]`
 
 use super::{ADMIN_FLAGS, CONNECTION, ClientType};
 use crate::client::Client;

@@ -1,4 +1,4 @@
-//! `CLIENT TRACKING` and what belongs to it: clients are not told of changes to keys that they have read.
+//! `CLIENT TRACKING` and what belongs to it: clients are not notified of changes to keys that they have read.
 
 use super::CONNECTION;
 use crate::commands::{Command, Context, Failure};

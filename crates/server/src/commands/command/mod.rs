@@ -1,6 +1,9 @@
 //! `COMMAND …`: the commands that there are, from the one table.
 
-use super::{COMMANDS, Command, Context, Failure, find};
+mod keys;
+mod list;
+
+use super::{COMMANDS, Command, Context, Failure, find, help};
 
 const SERVER: Command = Command { flags: &["loading", "stale"], group: "server", ..Command::DEFAULT };
 
@@ -30,6 +33,26 @@ pub(super) const COMMAND: Command = Command {
             ..SERVER
         },
         Command {
+            name: "getkeys",
+            arity: -3,
+            since: "2.8.13",
+            complexity: "O(n) in the number of arguments",
+            summary: "Return the keys from a full Redis command",
+            syntax: "<full-command>",
+            handler: keys::get_keys,
+            ..SERVER
+        },
+        Command {
+            name: "getkeysandflags",
+            arity: -3,
+            since: "7.0.0",
+            complexity: "O(n) in the number of arguments",
+            summary: "Return the keys and the access flags from a full Redis command",
+            syntax: "<full-command>",
+            handler: keys::get_keys_and_flags,
+            ..SERVER
+        },
+        Command {
             name: "info",
             arity: -2,
             since: "2.8.13",
@@ -40,10 +63,11 @@ pub(super) const COMMAND: Command = Command {
         },
         Command {
             name: "list",
-            arity: 2,
+            arity: -2,
             since: "7.0.0",
             summary: "Return a list of all commands in this server",
-            handler: list,
+            syntax: "[FILTERBY (MODULE <module-name>|ACLCAT <cat>|PATTERN <pattern>)]",
+            handler: list::list,
             ..SERVER
         },
     ],
@@ -68,17 +92,11 @@ fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     }
     context.reply.array(names.len());
     for name in names.iter() {
-        match find(name) {
-            Some(command) => describe(command, None, context),
+        match found(name) {
+            Some((container, command)) => describe(command, container, context),
             None => context.reply.null(),
         }
     }
-    Ok(())
-}
-
-fn list(context: &mut Context<'_>) -> Result<(), Failure> {
-    context.reply.array(COMMANDS.len());
-    COMMANDS.iter().for_each(|command| context.reply.bulk(command.name.as_bytes()));
     Ok(())
 }
 
@@ -89,10 +107,38 @@ fn docs(context: &mut Context<'_>) -> Result<(), Failure> {
         context.reply.map(COMMANDS.len());
         COMMANDS.iter().for_each(|command| document(command, None, context));
     } else {
-        context.reply.map(names.iter().filter(|name| find(name).is_some()).count());
-        names.iter().filter_map(find).for_each(|command| document(command, None, context));
+        context.reply.map(names.iter().filter(|name| found(name).is_some()).count());
+        for (container, command) in names.iter().filter_map(found) {
+            document(command, container, context);
+        }
     }
     Ok(())
+}
+
+/// The command called `name`, or the subcommand called `container|name`, with its container.
+fn found(name: &[u8]) -> Option<(Option<&'static Command>, &'static Command)> {
+    let Some(bar) = name.iter().position(|byte| *byte == b'|') else { return Some((None, find(name)?)) };
+    let (container, name) = (find(&name[..bar])?, &name[bar + 1..]);
+    let subcommands = container.subcommands.iter();
+    let is_help = name.eq_ignore_ascii_case(b"help") && !container.subcommands.is_empty();
+    let help = is_help.then_some(&help::COMMAND);
+    let command =
+        subcommands.chain(help).find(|command| command.name.as_bytes().eq_ignore_ascii_case(name))?;
+    Some((Some(container), command))
+}
+
+fn find_full(name: &[u8]) -> Option<&'static Command> {
+    found(name).map(|(_, command)| command)
+}
+
+/// All commands and subcommands, with their whole names.
+fn all_names() -> impl Iterator<Item = (String, &'static Command)> {
+    COMMANDS.iter().flat_map(|command| {
+        let help = (!command.subcommands.is_empty()).then_some(&help::COMMAND);
+        let inner = command.subcommands.iter().chain(help);
+        std::iter::once((command.name.to_owned(), command))
+            .chain(inner.map(|inner| (full_name(inner, Some(command)), inner)))
+    })
 }
 
 fn full_name(command: &Command, container: Option<&Command>) -> String {

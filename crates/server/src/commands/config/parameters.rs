@@ -1,0 +1,87 @@
+//! The parameters that clients know from Redis, with what they are here.
+
+use crate::shared::Shared;
+use crate::store::DatabaseNumber;
+
+/// A parameter of `CONFIG`.
+pub(super) struct Parameter {
+    pub(super) name: &'static str,
+    pub(super) get: fn(&Shared) -> String,
+    pub(super) change: Change,
+}
+
+/// What `CONFIG SET` can do to a parameter. Setting any to the value that it has is allowed.
+#[derive(Clone, Copy)]
+pub(super) enum Change {
+    /// It is given when the server starts.
+    Never,
+    /// It takes another number. The function returns whether that is possible.
+    Number(fn(&Shared, i64) -> bool),
+    /// The number is remembered, and nothing depends on it: it tunes a representation that Redis has.
+    Remembered,
+}
+
+const fn fixed(name: &'static str, get: fn(&Shared) -> String) -> Parameter {
+    Parameter { name, get, change: Change::Never }
+}
+
+/// Sorted by name. `save`, `appendonly` and replication are about Redis' own ways to persist, which do not exist here.
+pub(super) static PARAMETERS: &[Parameter] = &[
+    fixed("appendonly", |_| "no".to_owned()),
+    fixed("bind", |shared| shared.address.ip().to_string()),
+    fixed("cluster-enabled", |_| "no".to_owned()),
+    fixed("daemonize", |_| "no".to_owned()),
+    fixed("databases", |_| DatabaseNumber::COUNT.to_string()),
+    remembered("hash-max-listpack-entries", |shared| shared.remembered("hash-max-listpack-entries", 512)),
+    remembered("hash-max-listpack-value", |shared| shared.remembered("hash-max-listpack-value", 64)),
+    remembered("hash-max-ziplist-entries", |shared| shared.remembered("hash-max-ziplist-entries", 512)),
+    remembered("hash-max-ziplist-value", |shared| shared.remembered("hash-max-ziplist-value", 64)),
+    fixed("io-threads", |shared| shared.options.workers.to_string()),
+    Parameter {
+        name: "latency-monitor-threshold",
+        get: |shared| shared.latency_events.threshold_ms().to_string(),
+        change: Change::Number(|shared, number| {
+            u64::try_from(number).is_ok_and(|ms| {
+                shared.latency_events.set_threshold_ms(ms);
+                true
+            })
+        }),
+    },
+    fixed("maxclients", |shared| shared.clients_max.to_string()),
+    fixed("maxmemory", |shared| shared.store.memory_bytes_max().to_string()),
+    fixed("maxmemory-clients", |_| "0".to_owned()),
+    fixed("maxmemory-policy", |_| "noeviction".to_owned()),
+    remembered("maxmemory-samples", |shared| shared.remembered("maxmemory-samples", 5)),
+    fixed("port", |shared| shared.address.port().to_string()),
+    fixed("proto-max-bulk-len", |shared| shared.options.limits.bulk_bytes_max.to_string()),
+    fixed("replicaof", |_| String::new()),
+    fixed("save", |_| String::new()),
+    remembered("set-max-intset-entries", |shared| shared.remembered("set-max-intset-entries", 512)),
+    fixed("slaveof", |_| String::new()),
+    Parameter {
+        name: "slowlog-log-slower-than",
+        get: |shared| shared.slow_log.threshold_us().to_string(),
+        change: Change::Number(|shared, number| {
+            let is_legal = number >= -1;
+            if is_legal {
+                shared.slow_log.set_threshold_us(number);
+            }
+            is_legal
+        }),
+    },
+    Parameter {
+        name: "slowlog-max-len",
+        get: |shared| shared.slow_log.len_max().to_string(),
+        change: Change::Number(|shared, number| {
+            usize::try_from(number).is_ok_and(|len_max| {
+                shared.slow_log.set_len_max(len_max);
+                true
+            })
+        }),
+    },
+    fixed("timeout", |shared| shared.options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
+];
+
+const fn remembered(name: &'static str, get: fn(&Shared) -> String) -> Parameter {
+    Parameter { name, get, change: Change::Remembered }
+}
