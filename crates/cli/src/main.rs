@@ -8,6 +8,7 @@ mod commands;
 mod database;
 mod durable_file;
 mod failure;
+mod http_get;
 mod interrupt;
 mod keyspace_head;
 mod output;
