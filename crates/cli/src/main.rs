@@ -14,6 +14,7 @@ mod keyspace_head;
 mod output;
 mod progress;
 mod resume;
+mod service_manager;
 mod transfer_format;
 
 use std::process::ExitCode;

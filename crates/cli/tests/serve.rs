@@ -2,6 +2,8 @@
 //! watch it.
 #![cfg(unix)]
 
+#[path = "serve/configured.rs"]
+mod configured;
 #[path = "serve/watched.rs"]
 mod watched;
 

@@ -25,6 +25,9 @@ pub struct Options {
     /// Ask a running server at its address for metrics, such as http://127.0.0.1:6380, instead of opening a database
     #[arg(long, conflicts_with = "database", value_parser = Url::parse)]
     url: Option<Url>,
+    /// Print only whether the store of the server is healthy; exit with 1 if it takes no more writes
+    #[arg(long, requires = "url")]
+    health: bool,
     /// Print again every SECONDS seconds until interrupted. The database stays open and continues its background work
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     watch: Option<Duration>,
@@ -44,7 +47,10 @@ struct Sample {
 /// Prints levels, memory and traffic, once or until interrupted.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if let Some(url) = &options.url {
-        return repeat(options, || remote::print(url, options.output));
+        return repeat(options, || match options.health {
+            true => remote::print_health(url),
+            false => remote::print(url, options.output),
+        });
     }
     let Some(database) = options.database.clone() else {
         return Err(Failure::Usage("give the directory of a database, or --url".to_owned()));

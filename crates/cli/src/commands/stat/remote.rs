@@ -45,6 +45,12 @@ pub fn print(url: &Url, json: JsonOption) -> Result<(), Failure> {
     })
 }
 
+/// Prints the health of the server at `url`; fails if its store takes no more writes.
+pub fn print_health(url: &Url) -> Result<(), Failure> {
+    print!("{}", url.get("/health")?);
+    Ok(())
+}
+
 impl Report {
     fn figures(&self, name: &str) -> &[Value] {
         self.metrics.get(&format!("alluvium_{name}")).and_then(Value::as_array).map_or(&[], Vec::as_slice)
