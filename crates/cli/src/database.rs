@@ -31,6 +31,11 @@ pub struct YoungOptions {
 }
 
 impl YoungOptions {
+    /// The second directory, if any, and the number of its levels; 1 by default.
+    pub fn new(young_dir: Option<PathBuf>, young_levels: Option<usize>) -> Self {
+        Self { young_dir, young_levels: young_levels.unwrap_or(1) }
+    }
+
     /// Configures the second directory, if there is one.
     pub fn give(&self, builder: Builder) -> Builder {
         match &self.young_dir {

@@ -8,11 +8,13 @@ mod commands;
 mod database;
 mod durable_file;
 mod failure;
+mod http_get;
 mod interrupt;
 mod keyspace_head;
 mod output;
 mod progress;
 mod resume;
+mod service_manager;
 mod transfer_format;
 
 use std::process::ExitCode;

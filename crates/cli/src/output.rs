@@ -36,6 +36,13 @@ pub fn warn(text: &str) {
     eprintln!("alluvium: {text}");
 }
 
+/// Levels, memory, changes of plans and traffic.
+pub fn statistics(stats: &Stats) -> String {
+    let (levels, memory, changes, traffic) =
+        (levels(stats), memory(stats), plan_changes(stats), traffic(stats));
+    format!("{levels}\n{memory}\n{changes}{traffic}")
+}
+
 /// One line per level, under a heading.
 pub fn levels(stats: &Stats) -> String {
     let mut lines =
@@ -87,7 +94,7 @@ pub fn plan_changes(stats: &Stats) -> String {
 }
 
 /// Operations since the database was opened, and work that is due.
-pub fn traffic(stats: &Stats) -> String {
+fn traffic(stats: &Stats) -> String {
     let traffic = &stats.traffic;
     let rows = [
         ("puts", traffic.puts.to_string()),

@@ -1,5 +1,11 @@
-//! The server as a process: running out of descriptors, and what an orderly stop preserves.
+//! The server as a process: running out of descriptors, what an orderly stop preserves, and what it says to those who
+//! watch it.
 #![cfg(unix)]
+
+#[path = "serve/configured.rs"]
+mod configured;
+#[path = "serve/watched.rs"]
+mod watched;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -11,25 +17,39 @@ use std::time::Duration;
 struct Serving {
     process: Child,
     port: u16,
+    /// Where metrics are.
+    metrics: Option<String>,
 }
 
 impl Serving {
     fn start(directory: &Path, descriptors: u32) -> Self {
         let line =
             format!("ulimit -n {descriptors}; exec \"$0\" serve --dir \"$1\" --port 0 --durability buffered");
-        let mut process = Command::new("sh")
-            .args(["-c", &line, env!("CARGO_BIN_EXE_alluvium")])
-            .arg(directory)
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", &line, env!("CARGO_BIN_EXE_alluvium")]).arg(directory);
+        Self::run(command, false)
+    }
+
+    /// Runs a command that becomes a server, and waits until it serves, at an address for metrics, too.
+    fn run(mut command: Command, has_metrics: bool) -> Self {
+        let mut process = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut messages = BufReader::new(process.stderr.take().unwrap());
-        let mut first = String::new();
-        messages.read_line(&mut first).unwrap();
+        let mut line = || {
+            let mut line = String::new();
+            messages.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        };
+        let first = line();
+        let metrics = has_metrics.then(|| {
+            let second = line();
+            let address =
+                second.strip_prefix("alluvium: metrics are at ").unwrap_or_else(|| panic!("{second}"));
+            address.strip_suffix("/metrics").unwrap().to_owned()
+        });
         // So that the process never waits for the pipe.
         std::thread::spawn(move || messages.read_to_end(&mut Vec::new()));
-        let port = first.trim_end().rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{first}"));
-        Self { process, port }
+        let port = first.rsplit(':').next().unwrap().parse().unwrap_or_else(|_| panic!("{first}"));
+        Self { process, port, metrics }
     }
 
     fn client(&self) -> Client {

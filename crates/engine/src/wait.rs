@@ -5,7 +5,7 @@ use std::time::Duration;
 use alluvium_io::Clock;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard, TryLockError};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Counts the waits for one cause. Costs two readings of the clock a wait, and nothing where nobody waits.
 #[derive(Debug, Default)]
@@ -16,7 +16,8 @@ pub(crate) struct Wait {
 }
 
 /// Waits of callers for one cause since the database was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WaitStats {
     /// Number of waits.
     pub count: u64,

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use alluvium_protocol::Limits;
 
+use crate::ServerError;
+
 use crate::password::Password;
 
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
@@ -42,6 +44,33 @@ pub struct ServerOptions {
     pub output_bytes_max: usize,
     /// How long a stopping server waits for clients to read their last replies. Default one second.
     pub shutdown_grace: Duration,
+}
+
+impl ServerOptions {
+    /// Checks what can be checked without opening anything.
+    ///
+    /// # Errors
+    /// Addresses that other machines can reach although they are not allowed.
+    pub fn check(&self) -> Result<(), ServerError> {
+        self.check_address(self.address)?;
+        self.metrics_address.map_or(Ok(()), |address| self.check_metrics_address(address))
+    }
+
+    pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
+        if address.ip().is_loopback() || self.allow_remote || self.password.is_some() {
+            Ok(())
+        } else {
+            Err(ServerError::RemoteAddress(address))
+        }
+    }
+
+    pub(crate) fn check_metrics_address(&self, address: SocketAddr) -> Result<(), ServerError> {
+        if address.ip().is_loopback() || self.allow_remote {
+            Ok(())
+        } else {
+            Err(ServerError::RemoteMetricsAddress(address))
+        }
+    }
 }
 
 impl Default for ServerOptions {

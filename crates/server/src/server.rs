@@ -15,12 +15,13 @@ use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
 use crate::keeper;
+use crate::listeners::Listening;
 use crate::metrics::{MetricsListener, WorkerMetrics};
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::worker::Worker;
-use crate::{ServerError, ServerOptions, ShutdownHandle, Store};
+use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
@@ -56,8 +57,17 @@ impl Server {
     /// # Errors
     /// As [`Server::with_store`], and when the keyspace cannot be opened.
     pub fn bind(options: ServerOptions, db: Db) -> Result<Self, ServerError> {
+        Self::bind_to(options, Listeners::default(), db)
+    }
+
+    /// Like [`Server::bind`], on sockets that listen already; the addresses of the options are used for those that are
+    /// missing.
+    ///
+    /// # Errors
+    /// As [`Server::bind`], also if a socket listens on an address that is not allowed.
+    pub fn bind_to(options: ServerOptions, listeners: Listeners, db: Db) -> Result<Self, ServerError> {
         let store = EngineStore::open(db).map_err(ServerError::Store)?;
-        Self::with_store(options, Arc::new(store))
+        Self::on_listeners(options, listeners, Arc::new(store))
     }
 
     /// Binds to the address of `options`, to serve any store.
@@ -66,19 +76,21 @@ impl Server {
     /// An address that is not loopback with neither a [`password`](ServerOptions::password) nor
     /// [`allow_remote`](ServerOptions::allow_remote), or one that the system refuses.
     pub fn with_store(options: ServerOptions, store: Arc<dyn Store>) -> Result<Self, ServerError> {
-        if !options.address.ip().is_loopback() && !options.allow_remote && options.password.is_none() {
-            return Err(ServerError::RemoteAddress(options.address));
-        }
-        let listen = || -> io::Result<(TcpListener, SocketAddr)> {
-            let listener = TcpListener::bind(options.address)?;
-            listener.set_nonblocking(true)?;
-            let address = listener.local_addr()?;
-            Ok((listener, address))
-        };
-        let (listener, address) =
-            listen().map_err(ServerError::io(format!("listen on {}", options.address)))?;
-        let metrics =
-            options.metrics_address.map(|address| MetricsListener::bind(address, &options)).transpose()?;
+        Self::on_listeners(options, Listeners::default(), store)
+    }
+
+    /// Like [`Server::with_store`], on sockets that listen already; the addresses of the options are used for those
+    /// that are missing.
+    ///
+    /// # Errors
+    /// As [`Server::with_store`], also if a socket listens on an address that is not allowed.
+    pub fn on_listeners(
+        options: ServerOptions,
+        listeners: Listeners,
+        store: Arc<dyn Store>,
+    ) -> Result<Self, ServerError> {
+        let Listening { listener, address } = Listening::for_clients(&options, listeners.clients)?;
+        let metrics = Listening::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let shared = Arc::new(Shared {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::JobThread;
 use super::shared::Shared;
@@ -58,7 +58,8 @@ impl Retry {
 }
 
 /// Failures since the database was opened after which it continued.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct FailureStats {
     /// Number of pieces of background work that failed and were, or will be, tried again.
     pub retries: u64,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::memory_budget::MemoryBudget;
 use super::operation_memory::OperationMemory;
@@ -60,7 +60,8 @@ impl MemoryControl {
 }
 
 /// The memory limit and what it costs: fail-graceful indexing (Lim et al., SOSP 2011, §4).
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemoryLimitStats {
     /// The limit, in bytes; `None` if there is no limit.
     pub limit_bytes: Option<u64>,

@@ -1,9 +1,10 @@
 //! [`PlanDecision`]: why a plan was kept or replaced.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The decision that was made when the data had outgrown a plan, or when another share of the gets was of absent keys.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PlanDecision {
     /// The keyspace's name.
     pub keyspace: String,

@@ -6,7 +6,7 @@ use alluvium_base::KeyspaceId;
 use alluvium_cache::{Cache, Era, SetOptions};
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::memory_limit::MemoryControl;
 use super::row::{RowBuffer, RowKey, decode, encode};
@@ -58,7 +58,8 @@ pub(crate) struct Rows {
 }
 
 /// The row cache and its use since the opening.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct RowStats {
     /// Number of lookups that a row answered without a read of a table, with an item or with the absence of one.
     pub hits: u64,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::snapshot_stats::{Held, Present};
 use crate::core::{KeyspaceShared, Shared};
@@ -11,7 +11,8 @@ use crate::core::{KeyspaceShared, Shared};
 /// of snapshots) keep in memory and on disk although neither the database itself nor snapshots need it any more. It is
 /// freed with the last iterator that needs it. Iterators of dropped keyspaces are not counted. Scans by cursor keep
 /// nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct IteratorStats {
     /// Number of iterators that have not been dropped.
     pub iterators: usize,

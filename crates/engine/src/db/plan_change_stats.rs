@@ -1,12 +1,13 @@
 //! How far data have followed a change of plan.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::compact::left_to_move;
 use crate::core::KeyspaceShared;
 
 /// How far the data of a keyspace have followed a change of its plan ([`crate::Db::change_plan`]).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct PlanChangeStats {
     /// The keyspace's name.
     pub keyspace: String,
@@ -24,7 +25,8 @@ pub struct PlanChangeStats {
 }
 
 /// What is still to be rewritten in one level.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LeftStats {
     /// `level` and its number in the plan.
     pub name: String,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alluvium_base::{BlobId, SegmentId};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::core::{KeyspaceShared, Shared};
 use crate::level::Version;
@@ -13,7 +13,8 @@ use crate::log::LogStore;
 
 /// What snapshots keep in memory and on disk although the database itself no longer needs it. It is freed with the last
 /// snapshot that needs it. Snapshots of dropped keyspaces are not counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SnapshotStats {
     /// Number of snapshots, clones not counted.
     pub snapshots: usize,

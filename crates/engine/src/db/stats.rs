@@ -1,7 +1,7 @@
 //! Figures about an open database.
 
 use alluvium_io::sync::atomic::Ordering;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::database::Db;
 use super::iterator_stats::IteratorStats;
@@ -13,7 +13,8 @@ use crate::table::Section;
 use crate::young_directory::YoungDirectory;
 
 /// Figures about an open database, at one moment.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Stats {
     /// Memory by purpose.
     pub memory: MemoryStats,
@@ -61,7 +62,8 @@ pub struct Stats {
 }
 
 /// The content of the directory of young levels.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct YoungDirectoryStats {
     /// Tables of levels below this number are written there.
     pub levels: usize,
@@ -72,7 +74,8 @@ pub struct YoungDirectoryStats {
 }
 
 /// Bytes of memory, by purpose.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct MemoryStats {
     /// Cuckoo indexes of the log.
     pub log_index: u64,
@@ -128,7 +131,8 @@ impl MemoryStats {
 }
 
 /// Operations and bytes since the database was opened.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TrafficStats {
     /// Number of items written by users.
     pub puts: u64,
@@ -173,7 +177,8 @@ pub struct TrafficStats {
 
 /// Items in tables that no read can return any more. A container of which they are a quarter, and for which this is
 /// worth 256 KiB, is rewritten in the background; merges and [`Db::compact`] drop them everywhere.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct GarbageStats {
     /// Tombstones: each has at most one item below it that no read returns because of it.
     pub tombstones: u64,
@@ -182,7 +187,8 @@ pub struct GarbageStats {
 }
 
 /// Large items, which are stored in blob files.
-#[derive(Debug, Clone, Copy, Default, Serialize)]
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct BlobStats {
     /// Number of blob files.
     pub files: usize,
@@ -196,7 +202,8 @@ pub struct BlobStats {
 }
 
 /// Figures of one level.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct LevelStats {
     /// `log`, or `level` and its number in the plan.
     pub name: String,

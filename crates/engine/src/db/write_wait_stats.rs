@@ -1,13 +1,14 @@
 //! [`WriteWaitStats`]: what writers waited for.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::core::Shared;
 use crate::wait::WaitStats;
 
 /// What writers waited for since the database was opened, by cause. Waits for a processor are in none of them, or make
 /// one of them longer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct WriteWaitStats {
     /// Delays that slow writers down to the rate of background work; see [`crate::Stats::put_delay_ns`].
     pub throttle: WaitStats,

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use super::http_connection::HttpConnection;
 use super::routes;
+use crate::listeners::Listening;
 use crate::readiness::{Event, Interest, Poller};
 use crate::shared::Shared;
-use crate::{ServerError, ServerOptions};
 
 /// Maximum number of connections; one more takes the place of the one that would be closed next.
 pub(crate) const CONNECTIONS_MAX: usize = 32;
@@ -27,21 +27,8 @@ pub(crate) struct MetricsListener {
 }
 
 impl MetricsListener {
-    /// Listens on `address`.
-    ///
-    /// # Errors
-    /// An address that is not loopback, unless the options allow remote clients, or one that the system refuses.
-    pub(crate) fn bind(address: SocketAddr, options: &ServerOptions) -> Result<Self, ServerError> {
-        if !address.ip().is_loopback() && !options.allow_remote {
-            return Err(ServerError::RemoteMetricsAddress(address));
-        }
-        let listen = || -> io::Result<Self> {
-            let listener = TcpListener::bind(address)?;
-            listener.set_nonblocking(true)?;
-            let address = listener.local_addr()?;
-            Ok(Self { listener, address })
-        };
-        listen().map_err(ServerError::io(format!("listen on {address} for metrics")))
+    pub(crate) fn new(Listening { listener, address }: Listening) -> Self {
+        Self { listener, address }
     }
 
     /// Serves until the server is asked to stop.

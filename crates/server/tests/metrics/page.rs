@@ -5,10 +5,12 @@ use std::collections::BTreeSet;
 use alluvium::{Db, Durability};
 
 use super::common::Running;
-use super::http::Http;
+use super::http::{Http, Scrape};
 use super::{options, serve};
 
 const PAGE_BYTES_MAX: usize = 60 << 10;
+
+const DASHBOARD: &str = include_str!("../../../../packaging/grafana/alluvium.json");
 
 /// A server whose figures are all there: it has a memory limit, and data to predict for.
 fn full() -> (Running, std::net::SocketAddr) {
@@ -32,6 +34,19 @@ fn names(text: &str) -> BTreeSet<&str> {
         .map(|(start, _)| &text[start..])
         .map(|rest| &rest[..rest.find(|character| !is_part(character)).unwrap_or(rest.len())])
         .collect()
+}
+
+#[test]
+fn the_dashboard_asks_for_what_is_there() {
+    let (_server, metrics) = full();
+    let board: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+    assert!(board["panels"].as_array().unwrap().len() > 20);
+    let scrape = Scrape::of(metrics);
+    let served: BTreeSet<&str> = scrape.names().collect();
+    let asked = names(DASHBOARD);
+    assert!(asked.len() > 30, "{asked:?}");
+    let missing: Vec<_> = asked.difference(&served).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 #[test]

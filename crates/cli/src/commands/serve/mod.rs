@@ -1,0 +1,97 @@
+//! `alluvium serve`.
+
+mod password;
+mod settings;
+mod values;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use alluvium::Db;
+use alluvium_server::{Server, ServerError, ServerOptions, raise_descriptor_limit};
+
+use crate::database::YoungOptions;
+use crate::failure::Failure;
+use crate::output;
+use crate::service_manager;
+use settings::Settings;
+
+/// Options of `serve`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Options {
+    /// File with settings in TOML: the options below by their long names. Options, and variables such as
+    /// ALLUVIUM_PORT, come before it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Check all settings, say what is wrong, and do not serve
+    #[arg(long)]
+    check_config: bool,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Serves until SIGTERM or SIGINT, then closes the database.
+pub fn run(options: &Options) -> Result<(), Failure> {
+    let settings = Settings::gather(options.settings.clone(), options.config.as_deref())?;
+    let dir = settings.dir.clone().ok_or_else(|| {
+        Failure::Usage(
+            "give the directory of the database: --dir, ALLUVIUM_DIR or `dir` in the file".to_owned(),
+        )
+    })?;
+    let server_options = server_options(&settings)?;
+    server_options.check().map_err(failure)?;
+    if options.check_config {
+        println!("the settings are in order");
+        return Ok(());
+    }
+    // Before the database is opened, since it takes its share of the descriptors. If the limit cannot be raised, all
+    // users get fewer.
+    let _ = raise_descriptor_limit();
+    let young = YoungOptions::new(settings.young_dir, settings.young_levels);
+    let mut builder = Db::builder(&dir).durability(settings.durability.unwrap_or_default().0);
+    if let Some(bytes) = settings.row_cache {
+        builder = builder.row_cache_bytes_max(bytes.0);
+    }
+    let listeners = service_manager::listeners()?;
+    let db = young.give(builder).open()?;
+    let asked = server_options.clients_max;
+    let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
+    server.shutdown_handle().on_termination_signals()?;
+    eprintln!("alluvium: {} is served at {}", dir.display(), server.local_address());
+    if let Some(address) = server.metrics_address() {
+        eprintln!("alluvium: metrics are at http://{address}/metrics");
+    }
+    let clients_max = server.clients_max();
+    if clients_max < asked {
+        output::warn(&format!(
+            "at most {clients_max} clients are served at once, not {asked}: half of the descriptors (`ulimit -n`) are \
+             for the database"
+        ));
+    }
+    // Clients that connect from now on are answered as soon as the workers run.
+    service_manager::notify(&format!("READY=1\nSTATUS=Serving at {}", server.local_address()));
+    server.run().map_err(failure)?;
+    service_manager::notify("STOPPING=1\nSTATUS=Closing the database");
+    db.close()?;
+    Ok(())
+}
+
+fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
+    let defaults = ServerOptions::default();
+    let loopback = SocketAddr::from(([127, 0, 0, 1], settings.port.unwrap_or(defaults.address.port())));
+    Ok(ServerOptions {
+        address: settings.address.unwrap_or(loopback),
+        metrics_address: settings.metrics,
+        allow_remote: settings.allow_remote.unwrap_or(defaults.allow_remote),
+        password: password::read(settings.password_file.as_deref())?,
+        clients_max: settings.clients_max.unwrap_or(defaults.clients_max),
+        idle_timeout: settings.idle_timeout.map(|time| time.0),
+        workers: settings.workers.unwrap_or(defaults.workers),
+        output_bytes_max: settings.output_max.map_or(defaults.output_bytes_max, |size| size.0 as usize),
+        ..defaults
+    })
+}
+
+fn failure(error: ServerError) -> Failure {
+    Failure::Failed(error.to_string())
+}

@@ -1,0 +1,172 @@
+//! [`Settings`]: what can be set by options, by the environment and by a file.
+
+use std::env;
+use std::ffi::OsString;
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command, FromArgMatches};
+use serde::Deserialize;
+
+use super::values::{Acknowledged, Size, Time};
+use crate::failure::Failure;
+
+/// Before the name of a setting in the environment.
+const PREFIX: &str = "ALLUVIUM_";
+
+/// Settings of one source; those that it does not have are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Args, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Settings {
+    /// Directory of the database; created if absent
+    #[arg(long)]
+    pub dir: Option<PathBuf>,
+    /// Second directory of the database, for tables of young levels. A database that has one needs it each time
+    #[arg(long, value_name = "DIR")]
+    pub young_dir: Option<PathBuf>,
+    /// Number of levels whose tables are written to the second directory, 1 by default; 0 empties it
+    #[arg(long, value_name = "N")]
+    pub young_levels: Option<usize>,
+    /// Port on the loopback address, 6379 by default; 0 lets the system choose
+    #[arg(long)]
+    pub port: Option<u16>,
+    /// Address to listen on instead of the loopback address, including the port
+    #[arg(long, conflicts_with = "port")]
+    pub address: Option<SocketAddr>,
+    /// Answer HTTP requests for the server's page, metrics and health at this address, such as 127.0.0.1:6380
+    #[arg(long, value_name = "ADDRESS")]
+    pub metrics: Option<SocketAddr>,
+    /// Allow addresses that other machines can reach: for clients without a password, and for metrics
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub allow_remote: Option<bool>,
+    /// File whose first line is the password that clients must give; ALLUVIUM_PASSWORD by default
+    #[arg(long)]
+    pub password_file: Option<PathBuf>,
+    /// Maximum connections served at once; 10000 by default. Reduced if the process may not have that many descriptors
+    #[arg(long)]
+    pub clients_max: Option<usize>,
+    /// Close connections that have sent nothing for this long, such as 10m; never by default
+    #[arg(long, value_name = "TIME")]
+    pub idle_timeout: Option<Time>,
+    /// Close a client whose unread replies grow beyond this; 256MiB by default
+    #[arg(long, value_name = "SIZE")]
+    pub output_max: Option<Size>,
+    /// Memory for items that gets have read from the device; 64MiB by default
+    #[arg(long, value_name = "SIZE")]
+    pub row_cache: Option<Size>,
+    /// Threads that serve connections; one per core by default
+    #[arg(long)]
+    pub workers: Option<NonZeroUsize>,
+    /// When a write is acknowledged: buffered, process (survives its death), sync (the default), or an interval such
+    /// as 10ms
+    #[arg(long)]
+    pub durability: Option<Acknowledged>,
+}
+
+impl Settings {
+    /// The options, before the environment, before the file.
+    pub fn gather(options: Self, file: Option<&Path>) -> Result<Self, Failure> {
+        let environment = Self::from_environment(|name| env::var_os(name))?;
+        let file = file.map(Self::from_file).transpose()?.unwrap_or_default();
+        Ok(options.over(environment).over(file))
+    }
+
+    fn from_file(path: &Path) -> Result<Self, Failure> {
+        let failed = |reason: String| Failure::Failed(format!("{}: {}", path.display(), reason.trim_end()));
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let settings: Self = toml::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        if settings.port.is_some() && settings.address.is_some() {
+            return Err(failed("`address` includes the port: leave `port` out".to_owned()));
+        }
+        Ok(settings)
+    }
+
+    /// Reads the variables of all settings in the same way as options.
+    fn from_environment(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Failure> {
+        let parser = Self::augment_args(Command::new("the environment").no_binary_name(true));
+        let mut arguments = Vec::new();
+        for option in parser.get_arguments().filter_map(|argument| argument.get_long()) {
+            let name = PREFIX.to_owned() + &option.replace('-', "_").to_ascii_uppercase();
+            if let Some(value) = variable(&name) {
+                let mut argument = OsString::from(format!("--{option}="));
+                argument.push(value);
+                arguments.push(argument);
+            }
+        }
+        let matches = parser.try_get_matches_from(arguments);
+        let settings = matches.and_then(|matches| Self::from_arg_matches(&matches));
+        settings.map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            Failure::Usage(format!("in the environment ({PREFIX}…): {reason}"))
+        })
+    }
+
+    /// These settings, and those of `other` that are missing here.
+    fn over(self, other: Self) -> Self {
+        // The two exclude each other.
+        let is_placed = self.port.is_some() || self.address.is_some();
+        let (port, address) = if is_placed { (self.port, self.address) } else { (other.port, other.address) };
+        Self {
+            dir: self.dir.or(other.dir),
+            young_dir: self.young_dir.or(other.young_dir),
+            young_levels: self.young_levels.or(other.young_levels),
+            port,
+            address,
+            metrics: self.metrics.or(other.metrics),
+            allow_remote: self.allow_remote.or(other.allow_remote),
+            password_file: self.password_file.or(other.password_file),
+            clients_max: self.clients_max.or(other.clients_max),
+            idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            output_max: self.output_max.or(other.output_max),
+            row_cache: self.row_cache.or(other.row_cache),
+            workers: self.workers.or(other.workers),
+            durability: self.durability.or(other.durability),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_is_read_like_options() {
+        let read = |pairs: &[(&str, &str)]| {
+            Settings::from_environment(|name| {
+                pairs.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+            })
+        };
+        let settings = read(&[
+            ("ALLUVIUM_IDLE_TIMEOUT", "10s"),
+            ("ALLUVIUM_ALLOW_REMOTE", "true"),
+            ("ALLUVIUM_CLIENTS_MAX", "7"),
+            ("ALLUVIUM_OUTPUT_MAX", "64MiB"),
+            ("ALLUVIUM_OTHER", "x"),
+        ]);
+        let expected = Settings {
+            idle_timeout: Some(Time(Duration::from_secs(10))),
+            allow_remote: Some(true),
+            clients_max: Some(7),
+            output_max: Some(Size(64 << 20)),
+            ..Settings::default()
+        };
+        assert_eq!(settings.unwrap(), expected);
+        let Err(Failure::Usage(message)) = read(&[("ALLUVIUM_PORT", "many")]) else { panic!("refused") };
+        assert!(message.contains("'many' for '--port"), "{message}");
+    }
+
+    #[test]
+    fn earlier_sources_win() {
+        let port = Settings { port: Some(1), workers: NonZeroUsize::new(2), ..Settings::default() };
+        let address = "127.0.0.1:3".parse().ok();
+        let other =
+            Settings { address, workers: NonZeroUsize::new(4), clients_max: Some(5), ..Settings::default() };
+        let both = Settings { clients_max: Some(5), ..port.clone() };
+        assert_eq!(port.clone().over(other.clone()), both);
+        assert_eq!(other.clone().over(port), other);
+    }
+}

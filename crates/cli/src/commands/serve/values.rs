@@ -1,0 +1,86 @@
+//! Values of settings, as people write them.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use alluvium::Durability;
+use alluvium_base::units;
+use serde::{Deserialize, Deserializer, de};
+
+/// Bytes, such as `64MiB`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size(pub u64);
+
+/// A duration, such as `10s`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+/// When a write is acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledged(pub Durability);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        units::parse_bytes(text).map(Self)
+    }
+}
+
+impl FromStr for Time {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match units::parse_duration(text)? {
+            Duration::ZERO => Err("expected a time longer than 0".to_owned()),
+            time => Ok(Self(time)),
+        }
+    }
+}
+
+impl FromStr for Acknowledged {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(Self(match text {
+            "buffered" => Durability::Buffered,
+            "process" => Durability::Process,
+            "sync" => Durability::Sync,
+            text => match text.parse() {
+                Ok(Time(interval)) => Durability::Interval(interval),
+                Err(_) => {
+                    return Err("expected buffered, process, sync, or an interval such as 10ms".to_owned());
+                }
+            },
+        }))
+    }
+}
+
+impl Default for Acknowledged {
+    fn default() -> Self {
+        Self(Durability::Sync)
+    }
+}
+
+/// Files have the same texts as the command line.
+fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(deserializer: D) -> Result<T, D::Error> {
+    String::deserialize(deserializer)?.parse().map_err(de::Error::custom)
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Acknowledged {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
