@@ -13,6 +13,13 @@ use crate::options::Durability;
 /// How often threads check for work when they are not woken.
 const IDLE: Duration = Duration::from_millis(20);
 
+/// How often they check once nothing was appended to the log for [`QUIET_FOR`]: an idle database should not keep a
+/// processor from sleeping. A freeze of the log, a table and a file to remove wake the threads that they concern.
+const IDLE_WHILE_QUIET: Duration = Duration::from_millis(500);
+/// The same for the thread that keeps the log. A burst of writes after a pause has to do without it for this long.
+const LOG_PAUSE_WHILE_QUIET: Duration = Duration::from_millis(125);
+const QUIET_FOR: Duration = Duration::from_secs(2);
+
 /// A log that nothing was appended to for this long gives space back.
 const SPACE_KEPT_FOR: Duration = Duration::from_secs(1);
 
@@ -24,6 +31,8 @@ struct Duty {
     body: fn(&Shared) -> Result<bool>,
     /// How often it checks for work when it is not woken.
     pause: Duration,
+    /// The same while nothing is written.
+    pause_while_quiet: Duration,
     without_space: WithoutSpace,
 }
 
@@ -45,19 +54,26 @@ pub(crate) fn start_threads(shared: &Arc<Shared>) {
         Durability::Interval(interval) => interval,
         Durability::Buffered | Durability::Process | Durability::Sync => Duration::from_millis(2),
     };
-    let duty = |name, body: fn(&Shared) -> Result<bool>, pause, without_space| Duty {
+    // A write must be synced after the interval, however long nothing was written before.
+    let log_pause_while_quiet = match shared.settings.durability {
+        Durability::Interval(interval) => interval,
+        Durability::Buffered | Durability::Process | Durability::Sync => LOG_PAUSE_WHILE_QUIET,
+    };
+    let duty = |name, body: fn(&Shared) -> Result<bool>, (pause, pause_while_quiet), without_space| Duty {
         name,
         body,
         pause,
+        pause_while_quiet,
         without_space,
     };
-    let job = |thread: JobThread, body, without_space| duty(thread.name(), body, IDLE, without_space);
+    let idle = (IDLE, IDLE_WHILE_QUIET);
+    let job = |thread: JobThread, body, without_space| duty(thread.name(), body, idle, without_space);
     let duties = [
-        duty("alluvium-log", keep_log, log_pause, WithoutSpace::Continues),
+        duty("alluvium-log", keep_log, (log_pause, log_pause_while_quiet), WithoutSpace::Continues),
         job(JobThread::Convert, |shared| JobThread::Convert.run(shared), WithoutSpace::Waits),
         job(JobThread::Merge, |shared| JobThread::Merge.run(shared), WithoutSpace::Waits),
         job(JobThread::Collect, |shared| JobThread::Collect.run(shared), WithoutSpace::Looks),
-        duty("alluvium-reclaim", reclaim, Duration::ZERO, WithoutSpace::Continues),
+        duty("alluvium-reclaim", reclaim, (Duration::ZERO, Duration::ZERO), WithoutSpace::Continues),
     ];
     for duty in duties {
         let weak = Arc::downgrade(shared);
@@ -115,7 +131,8 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
                     continue;
                 }
                 Ok(false) => {
-                    scheduler.wait_for_event(&mut seen, duty.pause);
+                    let pause = if is_quiet(&shared) { duty.pause_while_quiet } else { duty.pause };
+                    scheduler.wait_for_event(&mut seen, pause);
                     continue;
                 }
                 Err(_) => shared.failures.attempts_of(duty.name),
@@ -129,6 +146,11 @@ fn work(shared: &Weak<Shared>, duty: Duty) {
             scheduler.pause_after_failure(pauses_ended, pause_after(attempts.max(1)));
         }
     }
+}
+
+/// Whether nothing was written for some time, so that there is probably nothing to do.
+fn is_quiet(shared: &Shared) -> bool {
+    shared.log.quiet_time(shared.clock.monotonic()) >= QUIET_FOR
 }
 
 /// Writes gathered log content, and syncs it if the durability requires it.
@@ -157,7 +179,8 @@ fn keep_log(shared: &Shared) -> Result<bool> {
 }
 
 fn reclaim(shared: &Shared) -> Result<bool> {
-    if shared.reclaimer.work(IDLE) && shared.is_short_of_space() {
+    let pause = if is_quiet(shared) { IDLE_WHILE_QUIET } else { IDLE };
+    if shared.reclaimer.work(pause) && shared.is_short_of_space() {
         shared.sync_removals()?;
     }
     Ok(false)

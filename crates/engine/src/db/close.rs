@@ -75,6 +75,7 @@ impl Shared {
         self.merge_rate.end();
         self.throttle.end();
         self.scheduler.begin_stop();
+        self.reclaimer.begin_stop();
         self.close_keyspaces();
     }
 

@@ -34,6 +34,8 @@ struct Queue {
     jobs: VecDeque<Job>,
     deferred: bool,
     is_ended: bool,
+    /// Waiting jobs are done without a pause.
+    is_stopping: bool,
 }
 
 #[derive(Debug)]
@@ -95,6 +97,12 @@ impl Reclaimer {
         self.queue().is_ended = true;
     }
 
+    /// Ends the wait of the thread that does the jobs, now and from then on.
+    pub fn begin_stop(&self) {
+        self.queue().is_stopping = true;
+        self.changed.notify_all();
+    }
+
     /// Removes a file, now or later.
     pub fn remove(&self, name: String) {
         self.submit(Job::Remove { name });
@@ -125,7 +133,7 @@ impl Reclaimer {
     /// Does the waiting jobs. Without any, first waits up to `pause` for one. Returns whether there was one.
     pub fn work(&self, pause: Duration) -> bool {
         let mut queue = self.queue();
-        if queue.jobs.is_empty() && queue.deferred {
+        if queue.jobs.is_empty() && queue.deferred && !queue.is_stopping {
             queue = self.changed.wait_timeout(queue, pause).expect("no panic while held").0;
         }
         let is_needed = !queue.jobs.is_empty();
