@@ -1,7 +1,7 @@
 //! The arguments of commands in `COMMAND DOCS`, read from their syntax.
 //!
-//! Words in capitals are tokens; other words are arguments, whose names say their types. `[ ]` is optional, `( )` groups,
-//! `...` repeats what is before it. Between brackets `|` separates sequences, elsewhere single words.
+//! Words in capitals are tokens; other words are arguments, whose names say their types. `[ ]` is optional, `( )`
+//! groups, `...` repeats what is before it. Between brackets `|` separates sequences, elsewhere single words.
 
 use alluvium_protocol::Reply;
 
