@@ -127,6 +127,9 @@ fn the_command_table_describes_itself() {
     assert_eq!(mset[..2], [bulk("mset"), Value::Integer(-3)]);
     assert_eq!(mset[3..6], [Value::Integer(1), Value::Integer(-1), Value::Integer(2)]);
     assert_eq!((mset.len(), &infos[1]), (10, &Value::Null));
+    let set = pairs(pairs(client.ask(&["COMMAND", "DOCS", "set"]))["set"].clone());
+    let Value::Array(arguments) = &set["arguments"] else { panic!("no arguments") };
+    assert_eq!(pairs(arguments[0].clone())["type"], bulk("key"));
     let docs = pairs(client.ask(&["COMMAND", "DOCS"]));
     assert_eq!(docs.len() as i64, count);
     for (name, document) in docs {

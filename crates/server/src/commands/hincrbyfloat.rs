@@ -2,6 +2,7 @@
 
 use super::incrbyfloat::sum;
 use super::{Command, Context, Failure, members};
+use crate::extended::Number;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -22,6 +23,11 @@ const NOT_A_FLOAT: Failure = Failure::Fixed("ERR hash value is not a float");
 
 fn hincrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
+    match Number::parse(&arguments[3]) {
+        Some(Number::Finite(_)) => {}
+        Some(Number::Infinite) => return Err(Failure::Fixed("ERR value is NaN or Infinity")),
+        None => return Err(Failure::Fixed("ERR value is not a valid float")),
+    }
     let mut outcome = Err(NOT_A_FLOAT);
     members::write(context, &arguments[1], Kind::Hash, &mut |hash| {
         outcome = sum(hash.get(&arguments[2])?.as_deref(), &arguments[3], NOT_A_FLOAT);

@@ -1,6 +1,7 @@
 //! `MEMORY …`: where memory goes.
 
 use super::{Command, Context, Failure};
+use crate::data;
 
 const MEMORY: Command = Command { arity: 2, group: "server", since: "4.0.0", ..Command::DEFAULT };
 
@@ -36,7 +37,7 @@ pub(super) const COMMAND: Command = Command {
             arity: -3,
             flags: &["readonly"],
             keys: (2, 2, 1),
-            complexity: "O(n) in the length of the value",
+            complexity: "O(n) in the length of the value or the number of members",
             summary: "Return bytes used by <key> and its value, most of them on the device",
             syntax: "<key> [SAMPLES <count>]",
             handler: usage,
@@ -111,10 +112,19 @@ fn usage(context: &mut Context<'_>) -> Result<(), Failure> {
         at += 2;
     }
     let key = &context.arguments[2];
-    let mut bytes = None;
-    context
-        .store()
-        .get(key, &mut |found| bytes = Some(key.len() + found.value.len() + ITEM_OVERHEAD_BYTES))?;
+    let mut found = None;
+    context.store().get_any(key, &mut |item| {
+        let bytes = key.len() + item.value.len() + ITEM_OVERHEAD_BYTES;
+        found = Some((bytes, data::id_of(item.kind, item.value)));
+    })?;
+    let mut bytes = found.map(|(bytes, _)| bytes);
+    if let Some((own, Some(id))) = found {
+        let mut members = 0;
+        context.store().members(id, &mut |member, value| {
+            members += member.len() + value.len() + ITEM_OVERHEAD_BYTES;
+        })?;
+        bytes = Some(own + members);
+    }
     match bytes {
         Some(bytes) => context.reply.count(bytes),
         None => context.reply.null(),

@@ -1,5 +1,6 @@
 //! `COMMAND …`: the commands that there are, from the one table.
 
+mod arguments;
 mod keys;
 mod list;
 
@@ -190,7 +191,8 @@ fn categories(command: &Command) -> Vec<String> {
 fn document(command: &Command, container: Option<&Command>, context: &mut Context<'_>) {
     let reply = &mut context.reply;
     reply.bulk(full_name(command, container).as_bytes());
-    reply.map(4 + usize::from(!command.subcommands.is_empty()));
+    let has_arguments = command.subcommands.is_empty() && arguments::len(command.syntax) > 0;
+    reply.map(4 + usize::from(has_arguments || !command.subcommands.is_empty()));
     for (title, text) in [
         ("summary", command.summary),
         ("since", command.since),
@@ -199,6 +201,10 @@ fn document(command: &Command, container: Option<&Command>, context: &mut Contex
     ] {
         reply.bulk(title.as_bytes());
         reply.bulk(text.as_bytes());
+    }
+    if has_arguments {
+        reply.bulk(b"arguments");
+        arguments::write(command.syntax, reply);
     }
     if !command.subcommands.is_empty() {
         reply.bulk(b"subcommands");
