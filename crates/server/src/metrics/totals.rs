@@ -31,7 +31,7 @@ pub(crate) struct CommandStatistics {
     pub(crate) calls: u64,
     pub(crate) total_us: u64,
     pub(crate) failed: u64,
-    /// Numbers of calls that took at most so many microseconds, where the numbers grow.
+    /// Bounds in microseconds, and the number of calls that took at most that long; only where the number grows.
     pub(crate) at_most_us: Vec<(u64, u64)>,
 }
 
