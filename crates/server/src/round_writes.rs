@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use crate::connections::Connections;
 use crate::store::Store;
@@ -39,17 +40,18 @@ impl RoundWrites {
     /// Makes the round's writes durable, and those of other workers that its reads may have seen: otherwise a client
     /// could be told what a crash takes away. If that fails, the replies to writes become errors.
     ///
-    /// A round that has only read waits for nothing unless another worker is about to commit. Returns whether there was
-    /// a commit.
+    /// A round that has only read waits for nothing unless another worker is about to commit. Returns when the
+    /// commit began, if there was one.
     pub(crate) fn commit(
         &mut self,
         connections: &mut Connections,
         store: &dyn Store,
         writers: &AtomicUsize,
-    ) -> bool {
+    ) -> Option<Instant> {
         if !self.is_begun && writers.load(Ordering::Acquire) == 0 {
-            return false;
+            return None;
         }
+        let begun = Instant::now();
         let outcome = store.commit();
         if std::mem::take(&mut self.is_begun) {
             writers.fetch_sub(1, Ordering::AcqRel);
@@ -62,7 +64,7 @@ impl RoundWrites {
             }
         }
         self.replies.clear();
-        true
+        Some(begun)
     }
 }
 

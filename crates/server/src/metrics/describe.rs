@@ -65,6 +65,14 @@ fn server(shared: &Shared, sink: &mut Samples) {
         ),
     ];
     figures.into_iter().for_each(|(metric, value)| sink.number(metric, &[], value));
+    let buffers =
+        Metric::gauge("client_buffer_bytes", "Bytes received and not executed, and replies not sent.");
+    let clients = shared.connected.all();
+    let sums = clients
+        .iter()
+        .fold((0, 0), |sum, client| (sum.0 + client.input_bytes(), sum.1 + client.output_bytes()));
+    sink.number(buffers, &[("direction", "input")], sums.0 as f64);
+    sink.number(buffers, &[("direction", "output")], sums.1 as f64);
     let is_in = Metric::gauge("health", "1 for the state that the store is in, 0 for the others.");
     let present = health::state(&shared.store.health());
     for state in health::STATES {

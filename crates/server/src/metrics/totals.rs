@@ -31,7 +31,7 @@ pub(crate) struct CommandStatistics {
     pub(crate) calls: u64,
     pub(crate) total_us: u64,
     pub(crate) failed: u64,
-    /// Microseconds and the number of calls that took at most that long, where that number grows.
+    /// Bounds in microseconds, and the number of calls that took at most that long; only where the number grows.
     pub(crate) at_most_us: Vec<(u64, u64)>,
 }
 

@@ -336,8 +336,8 @@ impl Worker {
     fn finish_round(&mut self) {
         self.look_up();
         if !self.touched.is_empty() {
-            let begun = Instant::now();
-            if self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers) {
+            let begun = self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers);
+            if let Some(begun) = begun {
                 self.meter.committed(begun);
             }
         }
