@@ -9,7 +9,9 @@ mod item;
 mod number;
 
 pub use health::StoreHealth;
-pub use item::{Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, NoCollections, WrongType};
+pub use item::{
+    Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, Mark, NoCollections, WrongType,
+};
 pub use number::DatabaseNumber;
 
 use crate::MetricSink;

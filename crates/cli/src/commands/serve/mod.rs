@@ -58,6 +58,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
     server.shutdown_handle().on_termination_signals()?;
     eprintln!("alluvium: {} is served at {}", dir.display(), server.local_address());
+    if let Some(address) = server.memcached_address() {
+        eprintln!("alluvium: memcached clients are served at {address}");
+    }
     if let Some(address) = server.metrics_address() {
         eprintln!("alluvium: metrics are at http://{address}/metrics");
     }
@@ -79,8 +82,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
     let defaults = ServerOptions::default();
     let loopback = SocketAddr::from(([127, 0, 0, 1], settings.port.unwrap_or(defaults.address.port())));
+    let address = settings.address.unwrap_or(loopback);
     Ok(ServerOptions {
-        address: settings.address.unwrap_or(loopback),
+        address,
+        memcached_address: settings.memcached_port.map(|port| SocketAddr::new(address.ip(), port)),
         metrics_address: settings.metrics,
         allow_remote: settings.allow_remote.unwrap_or(defaults.allow_remote),
         password: password::read(settings.password_file.as_deref())?,

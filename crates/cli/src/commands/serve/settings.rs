@@ -34,6 +34,9 @@ pub struct Settings {
     /// Address to listen on instead of the loopback address, including the port
     #[arg(long, conflicts_with = "port")]
     pub address: Option<SocketAddr>,
+    /// Port on the same address for memcached clients alone; they may use the other port as well
+    #[arg(long, value_name = "PORT")]
+    pub memcached_port: Option<u16>,
     /// Answer HTTP requests for the server's page, metrics and health at this address, such as 127.0.0.1:6380
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
@@ -114,6 +117,7 @@ impl Settings {
             young_levels: self.young_levels.or(other.young_levels),
             port,
             address,
+            memcached_port: self.memcached_port.or(other.memcached_port),
             metrics: self.metrics.or(other.metrics),
             allow_remote: self.allow_remote.or(other.allow_remote),
             password_file: self.password_file.or(other.password_file),
