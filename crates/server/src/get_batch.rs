@@ -118,6 +118,7 @@ impl GetBatch {
             *key = get.key(&self.keys);
         }
         let mut answered = 0;
+        let mut claims = Vec::new();
         let database = store.database(self.database);
         let found = database.get_many(&keys[..self.gets.len()], &mut |position, found| {
             debug_assert_eq!(position, answered);
@@ -134,11 +135,19 @@ impl GetBatch {
                 (Form::Bulk, found) => connection.reply().optional_bulk(found.map(|found| found.value)),
                 (Form::Memcached(form), found) => {
                     let lookup = Lookup { form, key: get.key(&self.keys), line: get.line(&self.keys) };
-                    lookup.answer(found, database, &mut self.counts, connection.memcached_reply());
+                    if let Some(claim) = lookup.answer(found, &mut self.counts, connection.memcached_reply())
+                    {
+                        claims.push((position, claim));
+                    }
                 }
             }
         });
         outcome.failed += outcome.gets - answered as u64;
+        // The store must not be written to before.
+        for (position, claim) in claims {
+            let get = &self.gets[position];
+            claim.decide(get.key(&self.keys), database, &mut connections[get.connection as usize].output);
+        }
         // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {
             let connection = &mut connections[get.connection as usize];

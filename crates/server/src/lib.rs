@@ -8,6 +8,7 @@
 //! Non-goals: encryption (the address is loopback unless told otherwise), lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod client;
 mod clients;
 mod commands;
@@ -50,6 +51,7 @@ mod worker;
 
 pub use alluvium_protocol::Limits;
 pub use alluvium_protocol::memcached::Limits as MemcachedLimits;
+pub use cache::CacheStore;
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use listeners::Listeners;

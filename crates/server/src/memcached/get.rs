@@ -38,14 +38,14 @@ pub(crate) struct Lookup<'a> {
 }
 
 impl Lookup<'_> {
-    /// Writes the reply, or the part of it that is about this key.
+    /// Writes the reply, or the part of it that is about this key. Returns a claim if the client wins the item unless
+    /// another one was faster: it must be decided before the reply is sent.
     pub(crate) fn answer(
         &self,
         found: Option<Found<'_>>,
-        database: &dyn Database,
         counts: &mut Counts,
         mut reply: Reply<'_>,
-    ) {
+    ) -> Option<Claim> {
         let found = string(found);
         counts.add_hit(found.is_some(), Count::GetHits, Count::GetMisses);
         match self.form {
@@ -56,6 +56,7 @@ impl Lookup<'_> {
                 if is_last {
                     reply.end();
                 }
+                None
             }
             Form::Meta => {
                 let limits = Limits { line_bytes_max: usize::MAX, ..Limits::default() };
@@ -63,43 +64,56 @@ impl Lookup<'_> {
                 let Progress::Complete { request: Request::MetaGet(request), .. } =
                     Parser::new(limits).parse(self.line)
                 else {
-                    return;
+                    return None;
                 };
-                match found {
-                    None => reply.meta_miss(&request),
-                    Some(found) => answer_hit(&request, self.key, &found, database, reply),
+                let Some(found) = found else {
+                    reply.meta_miss(&request);
+                    return None;
+                };
+                let mut item = facts(&found, if found.expires_at_ms.is_some() { now_s() } else { 0 });
+                item.wins = request.wins(&item, None);
+                reply.meta_hit_header(&request, &item);
+                let claim = item.wins.then(|| Claim {
+                    flags_at: reply.buffered_bytes() - Claim::LINE_END.len() - Claim::WON.len(),
+                    cas: item.cas,
+                });
+                if request.with_value {
+                    reply.value_block(found.value);
                 }
+                claim
             }
         }
     }
 }
 
-fn answer_hit(
-    request: &MetaGet<'_>,
-    key: &[u8],
-    found: &Found<'_>,
-    database: &dyn Database,
-    mut reply: Reply<'_>,
-) {
-    let mut item = facts(found, if found.expires_at_ms.is_some() { now_s() } else { 0 });
-    item.wins = request.wins(&item, None) && win(key, found, database);
-    item.has_winner |= found.mark.is_stale && !item.wins;
-    reply.meta_hit(request, &item, if request.with_value { found.value } else { &[] });
+/// A client that wins an item unless another one has won it meanwhile.
+pub(crate) struct Claim {
+    /// Where its flags are in the replies of the connection, as if it had won.
+    flags_at: usize,
+    /// The identifier of the item.
+    cas: u64,
 }
 
-/// Notes that a client has won the item, unless another one has, or the item has changed. Whether a client has won is
-/// a hint: after a crash another one may win.
-fn win(key: &[u8], found: &Found<'_>, database: &dyn Database) -> bool {
-    let wanted = cas(found);
-    let mut wins = false;
-    let updated = database.update_any(key, &mut |found| {
-        let found = string(found).filter(|found| cas(found) == wanted && !found.mark.has_winner);
-        wins = found.is_some();
-        let Some(found) = found else { return Change::Keep };
-        let mark = Mark { has_winner: true, ..found.mark };
-        Lifetime::Until(found.expires_at_ms).insert(found.value.to_vec(), found.flags, mark)
-    });
-    wins && updated.is_ok()
+impl Claim {
+    const LINE_END: &[u8] = b"\r\n";
+    const WON: &[u8] = b" X W";
+    const LOST: &[u8] = b" Z X";
+
+    /// Notes in the store that the client has won; if it has not, corrects the reply in `output`. Whether a client has
+    /// won is a hint: after a crash another one may win.
+    pub(crate) fn decide(self, key: &[u8], database: &dyn Database, output: &mut [u8]) {
+        let mut wins = false;
+        let updated = database.update_any(key, &mut |found| {
+            let found = string(found).filter(|found| cas(found) == self.cas && !found.mark.has_winner);
+            wins = found.is_some();
+            let Some(found) = found else { return Change::Keep };
+            let mark = Mark { has_winner: true, ..found.mark };
+            Lifetime::Until(found.expires_at_ms).insert(found.value.to_vec(), found.flags, mark)
+        });
+        if !wins || updated.is_err() {
+            output[self.flags_at..][..Self::LOST.len()].copy_from_slice(Self::LOST);
+        }
+    }
 }
 
 /// What `mg` tells of an item. Stores do not note when an item was asked for: it counts as asked for just now.

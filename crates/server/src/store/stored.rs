@@ -27,15 +27,15 @@ const STALE: u8 = 1;
 const HAS_WINNER: u8 = 2;
 
 /// A value with its metadata, as stored.
-pub(super) type Stored<'a> = (Cow<'a, [u8]>, Metadata);
+pub(crate) type Stored<'a> = (Cow<'a, [u8]>, Metadata);
 
 /// Whether an item with this metadata is a string stored as it is, without a prefix.
-pub(super) fn is_plain_string(metadata: Metadata) -> bool {
+pub(crate) fn is_plain_string(metadata: Metadata) -> bool {
     metadata.flags < FLAGS_END
 }
 
 /// The item as commands see it.
-pub(super) fn found(value: &[u8], metadata: Metadata) -> Found<'_> {
+pub(crate) fn found(value: &[u8], metadata: Metadata) -> Found<'_> {
     let Metadata { flags, expires_at_ms } = metadata;
     let found = Found { kind: Kind::String, value, flags, expires_at_ms, mark: Mark::default() };
     match flags >> KIND_SHIFT {
@@ -69,7 +69,7 @@ fn by_first_byte(found: Found<'_>) -> Found<'_> {
 }
 
 /// An item as it is stored.
-pub(super) fn stored(kind: Kind, value: Cow<'_, [u8]>, flags: u32, expires_at_ms: Option<u64>) -> Stored<'_> {
+pub(crate) fn stored(kind: Kind, value: Cow<'_, [u8]>, flags: u32, expires_at_ms: Option<u64>) -> Stored<'_> {
     let bits = match kind {
         Kind::String if flags < FLAGS_END => return (value, Metadata { flags, expires_at_ms }),
         Kind::String => {
@@ -95,14 +95,14 @@ fn marked(value: &[u8], flags: u32, expires_at_ms: Option<u64>, mark: Mark) -> (
 }
 
 /// What a change writes.
-pub(super) enum Effect {
+pub(crate) enum Effect {
     Nothing,
     Insert(Vec<u8>, Metadata),
     Remove,
 }
 
 /// What `change` writes over the item `current`.
-pub(super) fn effect(change: Change, current: Option<(&[u8], Metadata)>) -> Effect {
+pub(crate) fn effect(change: Change, current: Option<(&[u8], Metadata)>) -> Effect {
     let insert = |kind, value: Vec<u8>, flags, expires_at_ms| {
         let (value, metadata) = stored(kind, Cow::Owned(value), flags, expires_at_ms);
         Effect::Insert(value.into_owned(), metadata)
