@@ -20,8 +20,9 @@ use database::CacheDatabase;
 use gate::Gate;
 use transaction::CacheTransaction;
 
-/// Parts of the cache with a lock of their own, for each thread: with eight, writers rarely wait for each other.
-const PARTITIONS_PER_THREAD: usize = 8;
+/// Parts of the cache with a lock of their own, for each of several threads. More of them would save little waiting, and
+/// cost huge pages, which a part asks for once 16 MiB of it are used: without, a get waits longest for page walks.
+const PARTITIONS_PER_THREAD: usize = 2;
 /// Minimum bytes of such a part: a quarter of it bounds the size of an item.
 const PARTITION_BYTES_MIN: usize = 32 << 20;
 /// Maximum bytes of an item, as of the flash engine.
@@ -58,7 +59,8 @@ impl CacheStore {
         threads: usize,
     ) -> Result<Self, BuildError> {
         let bytes = usize::try_from(memory_bytes_max).unwrap_or(usize::MAX);
-        let parts = threads.saturating_mul(PARTITIONS_PER_THREAD).min(bytes / PARTITION_BYTES_MIN).max(1);
+        let parts = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
+        let parts = parts.min(bytes / PARTITION_BYTES_MIN).max(1);
         let cache = Cache::builder()
             .partitions(parts)
             .payload_bytes_mean(item_bytes_mean.unwrap_or(ITEM_BYTES_MEAN))
