@@ -341,7 +341,7 @@ def free_port():
 def serve(program, directory):
     port, second = free_port(), free_port()
     MEMCACHED_PORTS[port] = second
-    words = [program, "serve", "--dir", directory, "--port", str(port)]
+    words = [program, "serve", "--dir", directory, "--port", str(port), "--memcached-port", str(second)]
     server = subprocess.Popen(words, stderr=subprocess.DEVNULL)
     deadline = time.time() + 30
     while time.time() < deadline and server.poll() is None:

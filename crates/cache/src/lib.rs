@@ -56,6 +56,8 @@ mod stripe;
 mod sync;
 mod typed;
 
+pub use alluvium_io::Clock;
+
 #[cfg(loom)]
 #[doc(hidden)]
 pub use canary::{Canary, break_rule};

@@ -5,15 +5,18 @@ use std::net::TcpStream;
 use std::ops::Range;
 use std::time::Instant;
 
-use alluvium_protocol::{Parser, Reply};
+use alluvium_protocol::{Parser, Reply, memcached};
 
+use crate::protocol::Protocol;
 use crate::readiness::Interest;
 use crate::session::Session;
+use crate::store::StoreError;
 
 pub(crate) struct Connection {
     pub(crate) stream: TcpStream,
     pub(crate) session: Session,
     pub(crate) parser: Parser,
+    pub(crate) memcached: memcached::Parser,
     /// Bytes received and not yet used: an unfinished frame, or whole frames that wait while `unprocessed`.
     pub(crate) input: Vec<u8>,
     /// Replies; those before `written` have been sent. Holds no memory while there are none.
@@ -39,12 +42,18 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    pub(crate) fn new(stream: TcpStream, session: Session, parser: Parser) -> Self {
+    pub(crate) fn new(
+        stream: TcpStream,
+        session: Session,
+        parser: Parser,
+        memcached: memcached::Parser,
+    ) -> Self {
         let active = session.client.opened;
         Self {
             stream,
             session,
             parser,
+            memcached,
             input: Vec::new(),
             output: Vec::new(),
             written: 0,
@@ -66,11 +75,23 @@ impl Connection {
         Reply::new(&mut self.output, self.session.version)
     }
 
-    /// Replaces the reply at `bytes` of the buffer by an error.
-    pub(crate) fn replace_by_error(&mut self, bytes: Range<usize>, text: &str) {
+    /// Where replies to memcached clients go.
+    #[inline]
+    pub(crate) fn memcached_reply(&mut self) -> memcached::Reply<'_> {
+        memcached::Reply::new(&mut self.output)
+    }
+
+    /// Replaces the reply at `bytes` of the buffer by an error. A client that wants no reply gets no error.
+    pub(crate) fn replace_by_error(&mut self, bytes: Range<usize>, error: &StoreError) {
+        if bytes.is_empty() {
+            return;
+        }
         let after = self.output.split_off(bytes.end);
         self.output.truncate(bytes.start);
-        self.reply().error(text);
+        match self.session.protocol {
+            Protocol::Memcached => self.memcached_reply().server_error(&error.to_string()),
+            Protocol::Redis | Protocol::Undecided => self.reply().error(format!("ERR {error}")),
+        }
         self.output.extend_from_slice(&after);
     }
 

@@ -5,6 +5,7 @@
 //! Between clients there is no order to keep, since none of the batch has been answered.
 
 use crate::connections::Connections;
+use crate::memcached::{self, Lookup};
 use crate::store::{DatabaseNumber, Kind, Store, WrongType};
 
 #[cfg(test)]
@@ -21,6 +22,29 @@ struct Get {
     connection: u32,
     key_start: u32,
     key_bytes: u32,
+    /// Bytes of the request's line, which follow the key if the reply needs them.
+    line_bytes: u32,
+    form: Form,
+}
+
+/// How the outcome of a get is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// The reply to `GET` of Redis.
+    Bulk,
+    /// A reply in memcached's protocols.
+    Memcached(memcached::Form),
+}
+
+impl Get {
+    #[inline]
+    fn key<'a>(&self, keys: &'a [u8]) -> &'a [u8] {
+        &keys[self.key_start as usize..][..self.key_bytes as usize]
+    }
+
+    fn line<'a>(&self, keys: &'a [u8]) -> &'a [u8] {
+        &keys[(self.key_start + self.key_bytes) as usize..][..self.line_bytes as usize]
+    }
 }
 
 /// What became of a batch.
@@ -41,6 +65,8 @@ pub(crate) struct GetBatch {
     database: DatabaseNumber,
     gets: Vec<Get>,
     keys: Vec<u8>,
+    /// Requests of memcached clients since the last round.
+    pub(crate) counts: memcached::Counts,
 }
 
 impl GetBatch {
@@ -50,16 +76,26 @@ impl GetBatch {
         self.gets.is_empty() || (self.database == database && !self.is_full())
     }
 
-    /// Adds a get that the batch accepts.
+    /// Adds a get that the batch accepts, with the line of its request if the reply needs that.
     #[inline]
-    pub(crate) fn push(&mut self, connection: usize, database: DatabaseNumber, key: &[u8]) {
+    pub(crate) fn push(
+        &mut self,
+        connection: usize,
+        database: DatabaseNumber,
+        key: &[u8],
+        line: &[u8],
+        form: Form,
+    ) {
         self.database = database;
         self.gets.push(Get {
             connection: connection as u32,
             key_start: self.keys.len() as u32,
             key_bytes: key.len() as u32,
+            line_bytes: line.len() as u32,
+            form,
         });
         self.keys.extend_from_slice(key);
+        self.keys.extend_from_slice(line);
     }
 
     #[inline]
@@ -79,33 +115,51 @@ impl GetBatch {
         }
         let mut keys: [&[u8]; GETS_MAX] = [&[]; GETS_MAX];
         for (key, get) in keys.iter_mut().zip(&self.gets) {
-            *key = &self.keys[get.key_start as usize..][..get.key_bytes as usize];
+            *key = get.key(&self.keys);
         }
         let mut answered = 0;
+        let mut claims = Vec::new();
         let database = store.database(self.database);
         let found = database.get_many(&keys[..self.gets.len()], &mut |position, found| {
             debug_assert_eq!(position, answered);
             answered += 1;
             outcome.absent += u64::from(found.is_none());
-            let connection = &mut connections[self.gets[position].connection as usize];
+            let get = &self.gets[position];
+            let connection = &mut connections[get.connection as usize];
             connection.gets_queued -= 1;
-            match found {
-                Some(found) if found.kind != Kind::String => {
+            match (get.form, found) {
+                (Form::Bulk, Some(found)) if found.kind != Kind::String => {
                     outcome.failed += 1;
                     connection.reply().error(WrongType::TEXT);
                 }
-                found => connection.reply().optional_bulk(found.map(|found| found.value)),
+                (Form::Bulk, found) => connection.reply().optional_bulk(found.map(|found| found.value)),
+                (Form::Memcached(form), found) => {
+                    let lookup = Lookup { form, key: get.key(&self.keys), line: get.line(&self.keys) };
+                    if let Some(claim) = lookup.answer(found, &mut self.counts, connection.memcached_reply())
+                    {
+                        claims.push((position, claim));
+                    }
+                }
             }
         });
         outcome.failed += outcome.gets - answered as u64;
+        // The store must not be written to before.
+        for (position, claim) in claims {
+            let get = &self.gets[position];
+            claim.decide(get.key(&self.keys), database, &mut connections[get.connection as usize].output);
+        }
         // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {
             let connection = &mut connections[get.connection as usize];
             connection.gets_queued -= 1;
-            connection.reply().error(match &found {
-                Err(error) => format!("ERR {error}"),
-                Ok(()) => "ERR the store gave no answer".to_owned(),
-            });
+            let text = match &found {
+                Err(error) => error.to_string(),
+                Ok(()) => "the store gave no answer".to_owned(),
+            };
+            match get.form {
+                Form::Bulk => connection.reply().error(format!("ERR {text}")),
+                Form::Memcached(form) => form.fail(&text, connection.memcached_reply()),
+            }
         }
         self.gets.clear();
         self.keys.clear();

@@ -2,15 +2,15 @@
 
 use std::net::{TcpListener, TcpStream};
 
-use alluvium_protocol::{Limits, Parser};
+use alluvium_protocol::{Limits, Parser, memcached};
 
-use super::GetBatch;
+use super::{Form, GetBatch};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
 use crate::store::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Store, StoreError,
-    StoreHealth,
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Mark, Store,
+    StoreError, StoreHealth,
 };
 
 /// Every key is its own value, until `failing`.
@@ -69,7 +69,13 @@ impl Database for Echo {
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
         for (position, key) in keys.iter().enumerate() {
-            let found = Found { kind: Kind::String, value: key, flags: 0, expires_at_ms: None };
+            let found = Found {
+                kind: Kind::String,
+                value: key,
+                flags: 0,
+                expires_at_ms: None,
+                mark: Mark::default(),
+            };
             match *key {
                 b"failing" => return Err("lost".into()),
                 b"absent" => each(position, None),
@@ -132,7 +138,8 @@ pub(crate) fn connections(count: usize) -> Connections {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let session = Session::new(number as u64, None, true);
         let parser = Parser::new(Limits::default());
-        assert_eq!(connections.insert(Connection::new(stream, session, parser)), number);
+        let memcached = memcached::Parser::new(Default::default());
+        assert_eq!(connections.insert(Connection::new(stream, session, parser, memcached)), number);
     }
     connections
 }
@@ -142,7 +149,7 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
     let mut batch = GetBatch::default();
     for (number, key) in gets {
         connections[*number].gets_queued += 1;
-        batch.push(*number, DatabaseNumber::default(), key.as_bytes());
+        batch.push(*number, DatabaseNumber::default(), key.as_bytes(), b"", Form::Bulk);
     }
     batch.execute(&mut connections, &Echo { fails: false });
     (0..clients)

@@ -1,10 +1,11 @@
-//! Keeping the store writable and tidy: after its disk was full, it takes writes again once there is room, and what no
-//! key refers to is removed.
+//! Keeping the store writable and tidy: after its disk was full, it takes writes again once there is room; what no key
+//! refers to is removed; delayed flushes happen.
 
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::memcached;
 use crate::readiness::{Interest, Poller};
 use crate::shared::Shared;
 use crate::store::StoreHealth;
@@ -18,7 +19,7 @@ const TIDY_PAUSE: Duration = Duration::from_millis(10);
 const RESUME_PAUSE_MIN: Duration = Duration::from_millis(100);
 const RESUME_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// Resumes the store whenever that may help, until the server stops.
+/// Resumes the store whenever that may help, and flushes it when a client has asked for that, until the server stops.
 pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
     let mut poller = Poller::new()?;
     poller.add(shared.shutdown.waker().source(), 0, Interest::READ)?;
@@ -43,7 +44,8 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
         if shared.store.health() == StoreHealth::Healthy && shared.store.tidy().unwrap_or(false) {
             timeout = timeout.min(TIDY_PAUSE);
         }
-        poller.wait(&mut events, Some(timeout))?;
+        let flush = memcached::flush_if_due(shared);
+        poller.wait(&mut events, Some(flush.map_or(timeout, |flush| flush.min(timeout))))?;
     }
     Ok(())
 }

@@ -1,12 +1,14 @@
-//! A server that Redis clients can talk to, over an Alluvium store.
+//! A server that Redis and memcached clients can talk to, over an Alluvium store.
 //!
 //! Worker threads each run a readiness loop over non-blocking sockets; there is no async runtime. Pipelined and
 //! concurrent gets are looked up together, so that their flash reads overlap, and replies leave in one write per client
-//! and round. One file per command, one table of them all: `commands/`.
+//! and round. One file per command, one table of them all: `commands/`;
+//! requests of memcached: `memcached/`.
 //!
 //! Non-goals: encryption (the address is loopback unless told otherwise), lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod cache;
 mod client;
 mod clients;
 mod commands;
@@ -26,10 +28,12 @@ mod inbox;
 mod keeper;
 mod latency_events;
 mod listeners;
+mod memcached;
 mod metrics;
 mod options;
 mod password;
 mod pause;
+mod protocol;
 mod pubsub;
 mod queued_commands;
 mod random;
@@ -46,6 +50,8 @@ mod store;
 mod worker;
 
 pub use alluvium_protocol::Limits;
+pub use alluvium_protocol::memcached::Limits as MemcachedLimits;
+pub use cache::CacheStore;
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use listeners::Listeners;
@@ -56,5 +62,5 @@ pub use server::Server;
 pub use shutdown::ShutdownHandle;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind,
-    NoCollections, Store, StoreError, StoreHealth, WrongType,
+    Mark, NoCollections, Store, StoreError, StoreHealth, WrongType,
 };

@@ -43,6 +43,14 @@ impl Listening {
         Ok(listening)
     }
 
+    /// Where memcached clients alone connect, if anywhere.
+    pub(crate) fn for_memcached(options: &ServerOptions) -> Result<Option<Self>, ServerError> {
+        let Some(address) = options.memcached_address else { return Ok(None) };
+        options.check_address(address)?;
+        let listening = TcpListener::bind(address).and_then(Self::new);
+        listening.map(Some).map_err(ServerError::io(format!("listen on {address}")))
+    }
+
     /// Where metrics are asked for, if anywhere.
     pub(crate) fn for_metrics(
         options: &ServerOptions,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use alluvium_protocol::Limits;
+use alluvium_protocol::{Limits, memcached};
 
 use crate::ServerError;
 
@@ -19,6 +19,9 @@ pub struct ServerOptions {
     // Behaviour.
     /// Where to listen. Default 127.0.0.1:6379; port 0 lets the system choose.
     pub address: SocketAddr,
+    /// Where to listen for memcached clients alone. Default none: they may use `address` as well, where the first
+    /// request of a connection decides between the protocols.
+    pub memcached_address: Option<SocketAddr>,
     /// Where to answer HTTP requests for metrics, the server's health and its page. Default nowhere; port 0 lets the
     /// system choose.
     pub metrics_address: Option<SocketAddr>,
@@ -34,6 +37,8 @@ pub struct ServerOptions {
     pub idle_timeout: Option<Duration>,
     /// Bounds on one request.
     pub limits: Limits,
+    /// Bounds on one request of a memcached client.
+    pub memcached_limits: memcached::Limits,
 
     // Performance: most servers leave these alone.
     /// Threads that serve connections. Default: one per core.
@@ -53,6 +58,7 @@ impl ServerOptions {
     /// Addresses that other machines can reach although they are not allowed.
     pub fn check(&self) -> Result<(), ServerError> {
         self.check_address(self.address)?;
+        self.memcached_address.map_or(Ok(()), |address| self.check_address(address))?;
         self.metrics_address.map_or(Ok(()), |address| self.check_metrics_address(address))
     }
 
@@ -77,12 +83,14 @@ impl Default for ServerOptions {
     fn default() -> Self {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
+            memcached_address: None,
             metrics_address: None,
             allow_remote: false,
             password: None,
             clients_max: 10_000,
             idle_timeout: None,
             limits: Limits::default(),
+            memcached_limits: memcached::Limits::default(),
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             output_pause_bytes: 1 << 20,
             output_bytes_max: 256 << 20,

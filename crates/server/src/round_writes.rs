@@ -57,10 +57,9 @@ impl RoundWrites {
             writers.fetch_sub(1, Ordering::AcqRel);
         }
         if let Err(error) = outcome {
-            let text = format!("ERR {error}");
             // From back to front: what comes after a reply moves with it.
             for WriteReply { connection, bytes } in self.replies.drain(..).rev() {
-                connections[connection].replace_by_error(bytes, &text);
+                connections[connection].replace_by_error(bytes, &error);
             }
         }
         self.replies.clear();

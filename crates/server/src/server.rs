@@ -17,6 +17,7 @@ use crate::inbox::Inbox;
 use crate::keeper;
 use crate::listeners::Listening;
 use crate::metrics::{MetricsListener, WorkerMetrics};
+use crate::protocol::Protocol;
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
@@ -25,10 +26,11 @@ use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
 const LISTENER_TOKEN: u64 = 0;
 const SHUTDOWN_TOKEN: u64 = 1;
+const MEMCACHED_TOKEN: u64 = 2;
 /// How long to wait before accepting again if not even the descriptor kept for refusing could be opened.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
-/// A Redis-compatible server: bound to an address, not yet serving.
+/// A server for Redis and memcached clients: bound to its addresses, not yet serving.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,6 +47,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// ```
 pub struct Server {
     listener: TcpListener,
+    /// The listener for memcached clients alone.
+    memcached: Option<Listening>,
     metrics: Option<MetricsListener>,
     shared: Arc<Shared>,
 }
@@ -90,6 +94,7 @@ impl Server {
         store: Arc<dyn Store>,
     ) -> Result<Self, ServerError> {
         let Listening { listener, address } = Listening::for_clients(&options, listeners.clients)?;
+        let memcached = Listening::for_memcached(&options)?;
         let metrics = Listening::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
@@ -106,6 +111,7 @@ impl Server {
             subscribers: Default::default(),
             #[cfg(feature = "scripting")]
             scripts: Default::default(),
+            memcached: Default::default(),
             started: Instant::now(),
             shutdown,
             counter: Default::default(),
@@ -124,7 +130,7 @@ impl Server {
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
             resumptions: Default::default(),
         });
-        Ok(Self { listener, metrics, shared })
+        Ok(Self { listener, memcached, metrics, shared })
     }
 
     /// The address of the server, with the port that the system chose for port 0.
@@ -135,6 +141,11 @@ impl Server {
     /// Where metrics are answered, with the port that the system chose for port 0; `None` if nowhere.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(|metrics| metrics.address)
+    }
+
+    /// The address for memcached clients alone, if the options name one.
+    pub fn memcached_address(&self) -> Option<SocketAddr> {
+        self.memcached.as_ref().map(|listening| listening.address)
     }
 
     /// Maximum number of connections that are served at once: that of the options, or fewer if half of the descriptors
@@ -223,44 +234,64 @@ impl Server {
         let mut poller = Poller::new()?;
         poller.add(&self.listener, LISTENER_TOKEN, Interest::READ)?;
         poller.add(shutdown.waker().source(), SHUTDOWN_TOKEN, Interest::READ)?;
+        let mut listeners = vec![(&self.listener, Protocol::Undecided)];
+        if let Some(Listening { listener, .. }) = &self.memcached {
+            poller.add(listener, MEMCACHED_TOKEN, Interest::READ)?;
+            listeners.push((listener, Protocol::Memcached));
+        }
         let mut events = Vec::new();
         let mut next_id = 1;
         let mut spare = spare_descriptor();
         while !shutdown.is_asked() {
             poller.wait(&mut events, None)?;
-            loop {
-                match self.listener.accept() {
-                    Ok((stream, peer)) => {
-                        let session =
-                            Session::new(next_id, Some(peer), self.shared.options.password.is_none());
-                        next_id += 1;
-                        self.admit(stream, session, workers);
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                    // The connection went away before we took it.
-                    Err(error)
-                        if matches!(
-                            error.kind(),
-                            io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                        ) => {}
-                    // This passes when descriptors are freed. A connection that stayed in the queue would be reported
-                    // again and again, so it is taken with the descriptor that is kept for this, and refused.
-                    Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
-                        if let Ok((stream, _)) = self.listener.accept() {
-                            self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-                            self.refuse(stream);
-                        }
-                        spare = spare_descriptor();
-                    }
-                    Err(_) => {
-                        thread::sleep(ACCEPT_RETRY);
-                        spare = spare.or_else(spare_descriptor);
-                        break;
-                    }
-                }
+            for (listener, protocol) in &listeners {
+                self.accept_all(listener, *protocol, workers, &mut next_id, &mut spare);
             }
         }
         Ok(())
+    }
+
+    /// Accepts the connections that wait at a listener.
+    fn accept_all(
+        &self,
+        listener: &TcpListener,
+        protocol: Protocol,
+        workers: &[RunningWorker],
+        next_id: &mut u64,
+        spare: &mut Option<File>,
+    ) {
+        loop {
+            match listener.accept() {
+                Ok((stream, peer)) => {
+                    let is_authenticated = self.shared.options.password.is_none();
+                    let mut session = Session::new(*next_id, Some(peer), is_authenticated);
+                    session.protocol = protocol;
+                    *next_id += 1;
+                    self.admit(stream, session, workers);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                // The connection went away before we took it.
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
+                    ) => {}
+                // This passes when descriptors are freed. A connection that stayed in the queue would be reported
+                // again and again, so it is taken with the descriptor that is kept for this, and refused.
+                Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
+                    if let Ok((stream, _)) = listener.accept() {
+                        self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
+                        self.refuse(stream, protocol);
+                    }
+                    *spare = spare_descriptor();
+                }
+                Err(_) => {
+                    thread::sleep(ACCEPT_RETRY);
+                    *spare = spare.take().or_else(spare_descriptor);
+                    break;
+                }
+            }
+        }
     }
 
     /// Gives a connection to the worker with the fewest, or refuses it if there are too many.
@@ -268,7 +299,7 @@ impl Server {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
         if shared.clients.load(Ordering::Acquire) >= shared.clients_max {
-            self.refuse(stream);
+            self.refuse(stream, session.protocol);
             return;
         }
         let prepared = stream
@@ -287,10 +318,13 @@ impl Server {
     }
 
     /// Tells a client that there are too many, and closes the connection.
-    fn refuse(&self, mut stream: TcpStream) {
+    fn refuse(&self, mut stream: TcpStream, protocol: Protocol) {
         self.shared.connections_refused.fetch_add(1, Ordering::Relaxed);
         // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
-        let _ = stream.write(b"-ERR max number of clients reached\r\n");
+        let _ = stream.write(match protocol {
+            Protocol::Memcached => &b"ERROR Too many open connections\r\n"[..],
+            Protocol::Redis | Protocol::Undecided => b"-ERR max number of clients reached\r\n",
+        });
     }
 }
 

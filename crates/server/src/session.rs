@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use alluvium_protocol::Version;
 
 use crate::client::Client;
+use crate::protocol::Protocol;
 use crate::pubsub::{Address, Subscriptions};
 use crate::queued_commands::QueuedCommands;
 use crate::store::{DatabaseNumber, ItemVersion};
@@ -18,6 +19,7 @@ pub(crate) struct Session {
     pub(crate) id: u64,
     /// What other clients see of it, and what it has called itself.
     pub(crate) client: Arc<Client>,
+    pub(crate) protocol: Protocol,
     pub(crate) version: Version,
     pub(crate) database: DatabaseNumber,
     /// Whether the client has given the password, or needs none.
@@ -43,6 +45,7 @@ impl Session {
         Self {
             id,
             client: Arc::new(Client::new(id, peer)),
+            protocol: Protocol::default(),
             version: Version::default(),
             database: DatabaseNumber::default(),
             is_authenticated,

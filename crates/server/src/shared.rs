@@ -10,6 +10,7 @@ use crate::clients::Clients;
 use crate::counter::Counter;
 use crate::error_counts::ErrorCounts;
 use crate::latency_events::LatencyEvents;
+use crate::memcached::state::State;
 use crate::metrics::{Totals, WorkerMetrics};
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) subscribers: Subscribers,
     #[cfg(feature = "scripting")]
     pub(crate) scripts: crate::scripting::Scripts,
+    pub(crate) memcached: State,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.

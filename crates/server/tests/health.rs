@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_protocol::Value;
 use alluvium_server::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Server, ServerOptions,
-    Store, StoreError, StoreHealth,
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Mark, Server,
+    ServerOptions, Store, StoreError, StoreHealth,
 };
 use common::{Client, Running, bulk, ok};
 
@@ -95,7 +95,13 @@ impl Database for Full {
             let value = items.get(*key).map(Vec::as_slice);
             each(
                 position,
-                value.map(|value| Found { kind: Kind::String, value, flags: 0, expires_at_ms: None }),
+                value.map(|value| Found {
+                    kind: Kind::String,
+                    value,
+                    flags: 0,
+                    expires_at_ms: None,
+                    mark: Mark::default(),
+                }),
             );
         }
         Ok(())

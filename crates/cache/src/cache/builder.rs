@@ -28,7 +28,7 @@ const PARTITIONS_PER_THREAD: usize = 8;
 const ITEMS_MIN: usize = 5;
 
 /// Maximum bytes of an item besides key and value: header, expiry and flags.
-const ITEM_OVERHEAD_BYTES: usize = 24;
+pub(super) const ITEM_OVERHEAD_BYTES: usize = 24;
 
 const ITEM_BYTES_MAX: usize = crate::item::ITEM_WORDS_MAX * 8;
 

@@ -5,12 +5,13 @@ use std::time::Duration;
 use crate::access::{Access, Concurrent, SharedWrites};
 use crate::error::TooLarge;
 use crate::evicting::Evicting;
-use crate::item::{ItemView, Metadata, Token};
-use crate::partition::Partition;
+use crate::item::{ItemView, KEY_BYTES_MAX, Metadata, Token};
+use crate::memory::UNIT_BYTES;
+use crate::partition::{Partition, Policy};
 use crate::partitions::Partitions;
 use crate::sync::AtomicU64;
 
-use super::builder::Builder;
+use super::builder::{Builder, ITEM_OVERHEAD_BYTES};
 use super::keyed::Keyed;
 use super::update::{IncrementError, Outcome, Update, keyed_writes};
 
@@ -127,6 +128,18 @@ impl<A: Access> Cache<A> {
         self.partitions.of(hash).read(hash, key, 0, |_, _| ()).is_some()
     }
 
+    /// Whether an item with a value of `value_bytes` bytes, an expiry and flags fits in the partition of `key`.
+    ///
+    /// # Errors
+    /// [`TooLarge`] if a set might refuse it.
+    pub fn check_size(&self, key: &[u8], value_bytes: usize) -> Result<(), TooLarge> {
+        let body = self.partitions.of(self.partitions.hash(key)).body.get();
+        let too_large = Evicting::too_large(body);
+        let bytes =
+            (key.len() + ITEM_OVERHEAD_BYTES).saturating_add(value_bytes).next_multiple_of(UNIT_BYTES);
+        if key.len() <= KEY_BYTES_MAX && bytes <= too_large.item_bytes_max { Ok(()) } else { Err(too_large) }
+    }
+
     /// A key with everything that operations on it need.
     #[inline(always)]
     pub(super) fn keyed<'a>(&'a self, key: &'a [u8]) -> Keyed<'a, A> {
@@ -141,6 +154,11 @@ impl<A: Access> Cache<A> {
             self.settings.common.now_ms().saturating_add(milliseconds)
         });
         Metadata { expires_at_ms, flags: options.flags }
+    }
+
+    /// The metadata of an item that expires at this time of the clock.
+    pub(super) fn metadata_until(&self, flags: u32, expires_at: Option<Duration>) -> Metadata {
+        Metadata { expires_at_ms: expires_at.map_or(0, |at| self.settings.common.number_of(at)), flags }
     }
 }
 

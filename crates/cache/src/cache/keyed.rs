@@ -59,6 +59,9 @@ impl<A: Access> Keyed<'_, A> {
                 Update::Set(value, options) => {
                     Change::Put(Write { value, metadata: self.cache.metadata(options) })
                 }
+                Update::SetUntil(value, flags, expires_at) => {
+                    Change::Put(Write { value, metadata: self.cache.metadata_until(flags, expires_at) })
+                }
             }
         })
     }

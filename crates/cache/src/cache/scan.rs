@@ -15,6 +15,24 @@ pub struct Cursor {
     hash: u64,
 }
 
+/// Low bits of a position in the hashes that [`Cursor::to_bits`] leaves out. No index has so many buckets that a bucket
+/// could begin and end between two of the others.
+const HASH_SHIFT: u32 = 12;
+
+impl Cursor {
+    /// The cursor as a number that is 0 only at the start. A scan that continues with [`Cursor::from_bits`] visits a
+    /// few items twice, and must visit at least two buckets at a time to move on.
+    pub fn to_bits(self) -> u64 {
+        // There are at most 4,096 partitions.
+        (self.partition as u64) << (u64::BITS - HASH_SHIFT) | self.hash >> HASH_SHIFT
+    }
+
+    /// The cursor of [`Cursor::to_bits`], or one from which a scan visits some part of the items.
+    pub fn from_bits(bits: u64) -> Self {
+        Self { partition: (bits >> (u64::BITS - HASH_SHIFT)) as usize, hash: bits << HASH_SHIFT }
+    }
+}
+
 /// An item with its key, copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedItem {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::time::Duration;
 
 use crate::error::TooLarge;
 
@@ -29,6 +30,8 @@ pub enum Update<'v> {
     Value(Cow<'v, [u8]>),
     /// Replaces value, flags and expiry.
     Set(Cow<'v, [u8]>, SetOptions),
+    /// Replaces value, flags and expiry: the time of the cache's clock from which on the item is absent, or never.
+    SetUntil(Cow<'v, [u8]>, u32, Option<Duration>),
 }
 
 /// Why a number cannot be incremented. Nothing was changed.
@@ -76,6 +79,21 @@ macro_rules! keyed_writes {
             options: SetOptions,
         ) -> Result<(), $refused<TooLarge>> {
             $self.write(key, |keyed| keyed.set(value, keyed.cache.metadata(options)))
+        }
+
+        /// Gives `key` a value with flags, until a time of the cache's clock
+        /// ([`Builder::clock`](crate::Builder::clock)), or for as long as there is room.
+        ///
+        /// # Errors
+        /// [`TooLarge`]; the key keeps its former item.
+        pub fn set_until(
+            $($receiver)+,
+            key: &[u8],
+            value: &[u8],
+            flags: u32,
+            expires_at: Option<Duration>,
+        ) -> Result<(), $refused<TooLarge>> {
+            $self.write(key, |keyed| keyed.set(value, keyed.cache.metadata_until(flags, expires_at)))
         }
 
         /// Shows `decide` the item of `key` and does what it returns, with no other write in between. `decide` may read

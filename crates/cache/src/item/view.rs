@@ -28,6 +28,9 @@ pub struct ItemView<'a> {
     pub flags: u32,
     /// Remaining time to live; `None` if unlimited.
     pub time_to_live: Option<Duration>,
+    /// The time of the cache's clock ([`Builder::clock`](crate::Builder::clock)) from which on it is absent; `None` for
+    /// never.
+    pub expires_at: Option<Duration>,
 }
 
 impl ItemView<'_> {

@@ -74,12 +74,14 @@ impl Common {
         Self { epoch_ms, number: MADE.fetch_add(1, Ordering::Relaxed), ..self }
     }
 
+    /// The number that stands for a time of the clock: milliseconds since the cache or store was made, plus one.
+    pub fn number_of(&self, time: Duration) -> u64 {
+        u64::try_from(time.as_millis()).unwrap_or(u64::MAX).saturating_sub(self.epoch_ms).saturating_add(1)
+    }
+
     /// Milliseconds since the cache or store was made, plus one.
     pub fn now_ms(&self) -> u64 {
-        u64::try_from(self.clock.monotonic().as_millis())
-            .unwrap_or(u64::MAX)
-            .saturating_sub(self.epoch_ms)
-            .saturating_add(1)
+        self.number_of(self.clock.monotonic())
     }
 }
 
@@ -140,9 +142,18 @@ impl<P: Policy, A: Access> Partition<P, A> {
     /// An item as a callback sees it.
     #[inline(always)]
     pub fn view<'a>(&self, value: &'a [u8], metadata: Metadata) -> ItemView<'a> {
-        let time_to_live = (metadata.expires_at_ms != 0)
-            .then(|| Duration::from_millis(metadata.expires_at_ms.saturating_sub(self.common.now_ms())));
-        ItemView { value, flags: metadata.flags, time_to_live }
+        let flags = metadata.flags;
+        if metadata.expires_at_ms == 0 {
+            return ItemView { value, flags, time_to_live: None, expires_at: None };
+        }
+        let left_ms = metadata.expires_at_ms.saturating_sub(self.common.now_ms());
+        let expires_at_ms = (metadata.expires_at_ms - 1).saturating_add(self.common.epoch_ms);
+        ItemView {
+            value,
+            flags,
+            time_to_live: Some(Duration::from_millis(left_ms)),
+            expires_at: Some(Duration::from_millis(expires_at_ms)),
+        }
     }
 
     /// The hash of an item's key.

@@ -64,6 +64,10 @@ pub enum Error {
     ShutdownDisabled,
     /// `shutdown` with another word than `graceful`. Found by the server, because a disabled command wins.
     ShutdownMode,
+    /// The client has not given the password. Found by the server.
+    Unauthenticated,
+    /// The client has given a wrong password. Found by the server.
+    AuthenticationFailure,
     /// `flush_all` is not enabled. Found by the server.
     FlushDisabled,
     /// `stats cachedump` is not enabled. Found by the server.
@@ -103,6 +107,8 @@ impl Error {
             Self::OutOfMemory => "SERVER_ERROR out of memory",
             Self::ShutdownDisabled => "ERROR: shutdown not enabled",
             Self::ShutdownMode => "CLIENT_ERROR invalid shutdown mode",
+            Self::Unauthenticated => "CLIENT_ERROR unauthenticated",
+            Self::AuthenticationFailure => "CLIENT_ERROR authentication failure",
             Self::FlushDisabled => "CLIENT_ERROR flush_all not allowed",
             Self::CacheDumpDisabled => "CLIENT_ERROR stats cachedump not allowed",
         }

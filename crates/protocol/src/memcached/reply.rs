@@ -91,6 +91,14 @@ impl<'a> Reply<'a> {
         self.line_end();
     }
 
+    /// A value behind its line ([`Reply::value_header`], [`Reply::meta_hit_header`]).
+    #[inline]
+    pub fn value_block(&mut self, value: &[u8]) {
+        self.out.reserve(value.len() + 2);
+        self.out.extend_from_slice(value);
+        self.line_end();
+    }
+
     /// The line in front of a value of `bytes` bytes, for values that are not written from one slice. The value and a
     /// CR LF must follow.
     #[inline]

@@ -12,8 +12,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use alluvium::{Db, Keyspace, KeyspaceOptions, PrefixRule, Transaction, Update};
 
 use super::member::{self, ID_BYTES};
-use super::stored::found;
 use crate::data;
+use crate::store::stored::found;
 use crate::store::{CollectionId, StoreError};
 
 /// Numbers that are reserved together: each reservation is a write.

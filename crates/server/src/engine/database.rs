@@ -7,7 +7,7 @@ use alluvium::{Db, Keyspace, Update};
 
 use super::collections::{Collections, keyspace_names};
 use super::member;
-use super::stored::{Effect, effect, found, is_plain_string, stored};
+use crate::store::stored::{Effect, effect, found, is_plain_string, stored};
 use crate::store::{
     Attributes, Change, CollectionId, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType,
 };

@@ -3,7 +3,7 @@
 mod collections;
 mod database;
 mod member;
-mod stored;
+
 mod transaction;
 
 use std::cell::RefCell;

@@ -9,7 +9,7 @@ use alluvium::Transaction;
 
 use super::database::EngineDatabase;
 use super::member;
-use super::stored::{Effect, effect, found, stored};
+use crate::store::stored::{Effect, effect, found, stored};
 use crate::store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind,
     StoreError,
@@ -64,7 +64,7 @@ struct TransactionDatabase<'a> {
 }
 
 impl TransactionDatabase<'_> {
-    fn put(&self, key: &[u8], (value, metadata): super::stored::Stored<'_>) {
+    fn put(&self, key: &[u8], (value, metadata): crate::store::stored::Stored<'_>) {
         self.transaction.borrow_mut().insert_with(&self.base.keyspace, key, value, metadata);
         self.written.borrow_mut().insert(key.into(), true);
     }

@@ -43,6 +43,19 @@ pub struct Found<'a> {
     pub flags: u32,
     /// Milliseconds since 1970 from which on it is absent; `None` if it does not expire.
     pub expires_at_ms: Option<u64>,
+    /// What memcached's meta protocol has noted of it.
+    pub mark: Mark,
+}
+
+/// What memcached's meta protocol notes of a string. Writes of other clients remove it with the value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark {
+    /// The CAS identifier, if it is not to be derived from the value; otherwise 0.
+    pub cas: u64,
+    /// Whether the value is out of date.
+    pub is_stale: bool,
+    /// Whether a client is making the next value.
+    pub has_winner: bool,
 }
 
 impl<'a> Found<'a> {
@@ -72,6 +85,8 @@ pub enum Change {
     Insert(Vec<u8>, Keep),
     /// It becomes a string of this value with these attributes.
     InsertWith(Vec<u8>, Attributes),
+    /// It becomes a string of this value with these attributes and this mark.
+    InsertMarked(Vec<u8>, Attributes, Mark),
     /// It becomes an item of this type and keeps its expiry.
     InsertKind(Kind, Vec<u8>),
     /// It keeps its value and flags, and expires then; `None` means never.

@@ -7,9 +7,12 @@
 mod health;
 mod item;
 mod number;
+pub(crate) mod stored;
 
 pub use health::StoreHealth;
-pub use item::{Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, NoCollections, WrongType};
+pub use item::{
+    Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, Mark, NoCollections, WrongType,
+};
 pub use number::DatabaseNumber;
 
 use crate::MetricSink;
@@ -76,6 +79,11 @@ pub trait Store: Databases + Send + Sync + 'static {
 
     /// Maximum number of bytes of memory that the store may hold, 0 for no limit.
     fn memory_bytes_max(&self) -> u64;
+
+    /// What the store does at that limit, by the nearest of Redis' names.
+    fn eviction_policy(&self) -> &'static str {
+        "noeviction"
+    }
 }
 
 /// A map from keys to items. Every method is atomic with respect to the others.

@@ -10,6 +10,9 @@ impl DatabaseNumber {
     /// How many databases there are.
     pub const COUNT: usize = 16;
 
+    /// The database that a client uses unless it selects another.
+    pub const FIRST: Self = Self(0);
+
     /// The number `number`; `None` if there is no such database.
     pub fn new(number: i64) -> Option<Self> {
         (0..Self::COUNT as i64).contains(&number).then_some(Self(number as u8))

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use alluvium_protocol::Parser;
+use alluvium_protocol::{Parser, memcached};
 
 use super::Worker;
 use crate::connection::Connection;
@@ -17,7 +17,8 @@ impl Worker {
         for (stream, session) in arrivals {
             let parser = Parser::new(self.shared.options.limits);
             let id = session.id;
-            let number = self.connections.insert(Connection::new(stream, session, parser));
+            let memcached = memcached::Parser::new(self.shared.options.memcached_limits);
+            let number = self.connections.insert(Connection::new(stream, session, parser, memcached));
             let inbox = Arc::clone(&self.inbox);
             self.connections[number].session.address =
                 Some(Address { inbox, connection: number, session: id });

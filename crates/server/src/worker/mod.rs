@@ -8,6 +8,7 @@
 mod closing;
 mod control;
 mod mail;
+mod memcached;
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -20,9 +21,10 @@ use crate::commands::{self, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::counter::Asker;
-use crate::get_batch::GetBatch;
+use crate::get_batch::{Form, GetBatch};
 use crate::inbox::Inbox;
 use crate::metrics::Meter;
+use crate::protocol::Protocol;
 use crate::pubsub::Outbox;
 use crate::readiness::{Event, Interest, Poller};
 use crate::round_writes::RoundWrites;
@@ -212,6 +214,9 @@ impl Worker {
     /// Executes the whole frames at the front of `input`, as long as the client reads its replies. Returns the number
     /// of their bytes.
     fn process(&mut self, number: usize, input: &[u8]) -> usize {
+        if self.connections[number].session.protocol != Protocol::Redis && !self.is_of_redis(number, input) {
+            return self.process_memcached(number, input);
+        }
         let pause_bytes = self.shared.options.output_pause_bytes;
         self.meter.begin_pipeline();
         let mut consumed = 0;
@@ -244,7 +249,7 @@ impl Worker {
                         let database = connection.session.database;
                         connection.session.last_command = self.get_command;
                         if self.batch.accepts(database) {
-                            self.batch.push(number, database, &arguments[1]);
+                            self.batch.push(number, database, &arguments[1], b"", Form::Bulk);
                         } else {
                             self.push_into_next_batch(number, frame);
                         }
@@ -269,7 +274,7 @@ impl Worker {
         self.look_up();
         let connection = &self.connections[number];
         let key = &connection.parser.arguments(frame)[1];
-        self.batch.push(number, connection.session.database, key);
+        self.batch.push(number, connection.session.database, key, b"", Form::Bulk);
     }
 
     /// Executes the command that the parser has just completed, after the gets that came before it.
@@ -342,9 +347,9 @@ impl Worker {
             }
         }
         self.outbox.send();
-        self.shared
-            .commands_processed
-            .fetch_add(std::mem::take(&mut self.commands_in_round), Ordering::Relaxed);
+        self.batch.counts.move_to(&self.shared.memcached.counts);
+        let commands = std::mem::take(&mut self.commands_in_round);
+        self.shared.commands_processed.fetch_add(commands, Ordering::Relaxed);
         let mut touched = std::mem::take(&mut self.touched);
         for number in touched.drain(..) {
             self.settle(number);

@@ -5,10 +5,12 @@ mod settings;
 mod values;
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use alluvium::Db;
-use alluvium_server::{Server, ServerError, ServerOptions, raise_descriptor_limit};
+use alluvium_base::units;
+use alluvium_server::{CacheStore, Server, ServerError, ServerOptions, Store, raise_descriptor_limit};
 
 use crate::database::YoungOptions;
 use crate::failure::Failure;
@@ -33,11 +35,13 @@ pub struct Options {
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let settings = Settings::gather(options.settings.clone(), options.config.as_deref())?;
-    let dir = settings.dir.clone().ok_or_else(|| {
-        Failure::Usage(
-            "give the directory of the database: --dir, ALLUVIUM_DIR or `dir` in the file".to_owned(),
-        )
-    })?;
+    if settings.dir.is_none() && settings.cache.is_none() {
+        return Err(Failure::Usage(
+            "give the directory of the database: --dir, ALLUVIUM_DIR or `dir` in the file; or the size of a cache: \
+             --cache"
+                .to_owned(),
+        ));
+    }
     let server_options = server_options(&settings)?;
     server_options.check().map_err(failure)?;
     if options.check_config {
@@ -47,17 +51,26 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     // Before the database is opened, since it takes its share of the descriptors. If the limit cannot be raised, all
     // users get fewer.
     let _ = raise_descriptor_limit();
-    let young = YoungOptions::new(settings.young_dir, settings.young_levels);
-    let mut builder = Db::builder(&dir).durability(settings.durability.unwrap_or_default().0);
-    if let Some(bytes) = settings.row_cache {
-        builder = builder.row_cache_bytes_max(bytes.0);
-    }
     let listeners = service_manager::listeners()?;
-    let db = young.give(builder).open()?;
     let asked = server_options.clients_max;
-    let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
+    let (server, db, served) = match &settings.dir {
+        Some(dir) => {
+            let db = open(dir, &settings)?;
+            let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
+            (server, Some(db), dir.display().to_string())
+        }
+        None => {
+            let store = cache(&settings, server_options.workers.get())?;
+            let served = format!("a cache of {}", units::format_bytes(store.memory_bytes_max()));
+            let server = Server::on_listeners(server_options, listeners, Arc::new(store)).map_err(failure)?;
+            (server, None, served)
+        }
+    };
     server.shutdown_handle().on_termination_signals()?;
-    eprintln!("alluvium: {} is served at {}", dir.display(), server.local_address());
+    eprintln!("alluvium: {served} is served at {}", server.local_address());
+    if let Some(address) = server.memcached_address() {
+        eprintln!("alluvium: memcached clients are served at {address}");
+    }
     if let Some(address) = server.metrics_address() {
         eprintln!("alluvium: metrics are at http://{address}/metrics");
     }
@@ -72,15 +85,34 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     service_manager::notify(&format!("READY=1\nSTATUS=Serving at {}", server.local_address()));
     server.run().map_err(failure)?;
     service_manager::notify("STOPPING=1\nSTATUS=Closing the database");
-    db.close()?;
+    if let Some(db) = db {
+        db.close()?;
+    }
     Ok(())
+}
+
+fn open(dir: &Path, settings: &Settings) -> Result<Db, Failure> {
+    let young = YoungOptions::new(settings.young_dir.clone(), settings.young_levels);
+    let mut builder = Db::builder(dir).durability(settings.durability.unwrap_or_default().0);
+    if let Some(bytes) = settings.row_cache {
+        builder = builder.row_cache_bytes_max(bytes.0);
+    }
+    Ok(young.give(builder).open()?)
+}
+
+fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
+    let bytes = settings.cache.map_or(0, |size| size.0);
+    CacheStore::new(bytes, settings.cache_item_bytes, threads)
+        .map_err(|error| Failure::Failed(format!("the cache cannot be created: {error}")))
 }
 
 fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
     let defaults = ServerOptions::default();
     let loopback = SocketAddr::from(([127, 0, 0, 1], settings.port.unwrap_or(defaults.address.port())));
+    let address = settings.address.unwrap_or(loopback);
     Ok(ServerOptions {
-        address: settings.address.unwrap_or(loopback),
+        address,
+        memcached_address: settings.memcached_port.map(|port| SocketAddr::new(address.ip(), port)),
         metrics_address: settings.metrics,
         allow_remote: settings.allow_remote.unwrap_or(defaults.allow_remote),
         password: password::read(settings.password_file.as_deref())?,

@@ -22,6 +22,12 @@ pub struct Settings {
     /// Directory of the database; created if absent
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Serve a cache in memory of this size, such as 4GiB, instead of a database; it forgets items when it is full
+    #[arg(long, value_name = "SIZE", conflicts_with = "dir")]
+    pub cache: Option<Size>,
+    /// Bytes of key and value of an item in the cache, on average, by which its memory is divided; 128 by default
+    #[arg(long, value_name = "N", requires = "cache")]
+    pub cache_item_bytes: Option<usize>,
     /// Second directory of the database, for tables of young levels. A database that has one needs it each time
     #[arg(long, value_name = "DIR")]
     pub young_dir: Option<PathBuf>,
@@ -34,6 +40,9 @@ pub struct Settings {
     /// Address to listen on instead of the loopback address, including the port
     #[arg(long, conflicts_with = "port")]
     pub address: Option<SocketAddr>,
+    /// Port on the same address for memcached clients alone; they may use the other port as well
+    #[arg(long, value_name = "PORT")]
+    pub memcached_port: Option<u16>,
     /// Answer HTTP requests for the server's page, metrics and health at this address, such as 127.0.0.1:6380
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
@@ -79,6 +88,9 @@ impl Settings {
         if settings.port.is_some() && settings.address.is_some() {
             return Err(failed("`address` includes the port: leave `port` out".to_owned()));
         }
+        if settings.dir.is_some() && settings.cache.is_some() {
+            return Err(failed("`dir` and `cache` exclude each other".to_owned()));
+        }
         Ok(settings)
     }
 
@@ -105,15 +117,20 @@ impl Settings {
 
     /// These settings, and those of `other` that are missing here.
     fn over(self, other: Self) -> Self {
-        // The two exclude each other.
+        // These two exclude each other, as those.
+        let is_chosen = self.dir.is_some() || self.cache.is_some();
+        let (dir, cache) = if is_chosen { (self.dir, self.cache) } else { (other.dir, other.cache) };
         let is_placed = self.port.is_some() || self.address.is_some();
         let (port, address) = if is_placed { (self.port, self.address) } else { (other.port, other.address) };
         Self {
-            dir: self.dir.or(other.dir),
+            dir,
+            cache,
+            cache_item_bytes: self.cache_item_bytes.or(other.cache_item_bytes),
             young_dir: self.young_dir.or(other.young_dir),
             young_levels: self.young_levels.or(other.young_levels),
             port,
             address,
+            memcached_port: self.memcached_port.or(other.memcached_port),
             metrics: self.metrics.or(other.metrics),
             allow_remote: self.allow_remote.or(other.allow_remote),
             password_file: self.password_file.or(other.password_file),

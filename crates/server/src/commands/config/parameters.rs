@@ -50,7 +50,7 @@ pub(super) static PARAMETERS: &[Parameter] = &[
     fixed("maxclients", |shared| shared.clients_max.to_string()),
     fixed("maxmemory", |shared| shared.store.memory_bytes_max().to_string()),
     fixed("maxmemory-clients", |_| "0".to_owned()),
-    fixed("maxmemory-policy", |_| "noeviction".to_owned()),
+    fixed("maxmemory-policy", |shared| shared.store.eviction_policy().to_owned()),
     remembered("maxmemory-samples", |shared| shared.remembered("maxmemory-samples", 5)),
     fixed("port", |shared| shared.address.port().to_string()),
     fixed("proto-max-bulk-len", |shared| shared.options.limits.bulk_bytes_max.to_string()),

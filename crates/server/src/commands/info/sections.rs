@@ -51,7 +51,8 @@ pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     }
     write!(out, "used_memory_lua:0\r\nnumber_of_cached_scripts:0\r\n")?;
     let ratio = if used > 0 { resident as f64 / used as f64 } else { 1.0 };
-    write!(out, "maxmemory_policy:noeviction\r\nmem_fragmentation_ratio:{ratio:.2}\r\n")?;
+    write!(out, "maxmemory_policy:{}\r\n", shared.store.eviction_policy())?;
+    write!(out, "mem_fragmentation_ratio:{ratio:.2}\r\n")?;
     let buffers: usize = (shared.connected.all().iter())
         .map(|client| size_of::<Client>() + client.input_bytes() + client.output_bytes())
         .sum();
