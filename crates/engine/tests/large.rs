@@ -4,7 +4,9 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use alluvium::{Batch, Db, Durability, Error, KEY_BYTES_MAX, Keyspace, Metadata, Update, VALUE_BYTES_MAX};
+use alluvium::{
+    Batch, Db, Durability, Error, KEY_BYTES_MAX, Keyspace, Metadata, ShortOrLong, Update, VALUE_BYTES_MAX,
+};
 
 fn open(path: &Path) -> Db {
     Db::builder(path).durability(Durability::Buffered).open().unwrap()
@@ -55,6 +57,16 @@ fn items_of_all_sizes_come_back_at_every_stage() {
         }
         let all = (0..LENGTHS.len()).map(key).collect::<Vec<_>>();
         let found = items.multi_get(&all).unwrap();
+        for (value, short) in found.iter().zip(items.multi_get_short(&all, 10_000).unwrap()) {
+            match (value, short) {
+                (Some(value), Some(ShortOrLong::Short((short, _)))) => assert_eq!(&short, value),
+                (Some(value), Some(ShortOrLong::Long(len))) => {
+                    assert!(len > 10_000);
+                    assert_eq!(len, value.len());
+                }
+                (value, short) => assert!(value.is_none() && short.is_none()),
+            }
+        }
         assert!(found.iter().zip(LENGTHS).all(|(value, len)| value.as_ref().unwrap().len() == len));
         let mut lens = Vec::new();
         items.get_each(&all, 4, |_, value| lens.push(value.unwrap().len())).unwrap();

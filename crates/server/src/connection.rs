@@ -81,9 +81,18 @@ impl Connection {
         memcached::Reply::new(&mut self.output)
     }
 
+    /// Gives the connection and its replies up if more than `bytes_max` bytes of them are unread.
+    pub(crate) fn bound_output(&mut self, bytes_max: usize) {
+        if self.pending_bytes() > bytes_max {
+            self.broken = true;
+            self.output = Vec::new();
+            self.written = 0;
+        }
+    }
+
     /// Replaces the reply at `bytes` of the buffer by an error. A client that wants no reply gets no error.
     pub(crate) fn replace_by_error(&mut self, bytes: Range<usize>, error: &StoreError) {
-        if bytes.is_empty() {
+        if bytes.is_empty() || self.broken {
             return;
         }
         let after = self.output.split_off(bytes.end);

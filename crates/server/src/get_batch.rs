@@ -107,8 +107,14 @@ impl GetBatch {
         self.gets.is_empty()
     }
 
-    /// Looks all gets up, appends their replies to their connections, and empties the batch.
-    pub(crate) fn execute(&mut self, connections: &mut Connections, store: &dyn Store) -> LookedUp {
+    /// Looks all gets up, appends their replies to their connections, and empties the batch. A connection whose unread
+    /// replies grow beyond `output_bytes_max` is given up.
+    pub(crate) fn execute(
+        &mut self,
+        connections: &mut Connections,
+        store: &dyn Store,
+        output_bytes_max: usize,
+    ) -> LookedUp {
         let mut outcome = LookedUp { gets: self.gets.len() as u64, ..LookedUp::default() };
         if self.gets.is_empty() {
             return outcome;
@@ -127,6 +133,9 @@ impl GetBatch {
             let get = &self.gets[position];
             let connection = &mut connections[get.connection as usize];
             connection.gets_queued -= 1;
+            if connection.broken {
+                return;
+            }
             match (get.form, found) {
                 (Form::Bulk, Some(found)) if found.kind != Kind::String => {
                     outcome.failed += 1;
@@ -141,12 +150,16 @@ impl GetBatch {
                     }
                 }
             }
+            connection.bound_output(output_bytes_max);
         });
         outcome.failed += outcome.gets - answered as u64;
         // The store must not be written to before.
         for (position, claim) in claims {
             let get = &self.gets[position];
-            claim.decide(get.key(&self.keys), database, &mut connections[get.connection as usize].output);
+            let connection = &mut connections[get.connection as usize];
+            if !connection.broken {
+                claim.decide(get.key(&self.keys), database, &mut connection.output);
+            }
         }
         // A prefix was answered before the failure; the others get the error.
         for get in &self.gets[answered..] {

@@ -151,7 +151,7 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
         connections[*number].gets_queued += 1;
         batch.push(*number, DatabaseNumber::default(), key.as_bytes(), b"", Form::Bulk);
     }
-    batch.execute(&mut connections, &Echo { fails: false });
+    batch.execute(&mut connections, &Echo { fails: false }, 1000);
     (0..clients)
         .map(|number| {
             assert_eq!(connections[number].gets_queued, 0);
@@ -172,4 +172,19 @@ fn replies_go_to_their_clients_in_order() {
 fn every_get_after_a_failure_is_told_of_it() {
     let gets = [(0, "a"), (1, "failing"), (0, "b"), (1, "c")];
     assert_eq!(run(&gets, 2), [r"$1\r\na\r\n-ERR lost\r\n", r"-ERR lost\r\n-ERR lost\r\n"]);
+}
+
+#[test]
+fn a_connection_with_too_many_unread_replies_is_given_up() {
+    let mut connections = connections(2);
+    let mut batch = GetBatch::default();
+    for (number, key) in [(0, "long key"), (1, "a"), (0, "long key"), (0, "b"), (1, "c")] {
+        connections[number].gets_queued += 1;
+        batch.push(number, DatabaseNumber::default(), key.as_bytes(), b"", Form::Bulk);
+    }
+    batch.execute(&mut connections, &Echo { fails: false }, 20);
+    assert!(connections[0].broken && connections[0].output.is_empty());
+    assert!(!connections[1].broken);
+    assert_eq!(connections[1].output.escape_ascii().to_string(), r"$1\r\na\r\n$1\r\nc\r\n");
+    assert_eq!([0, 1].map(|number| connections[number].gets_queued), [0, 0]);
 }

@@ -29,13 +29,45 @@ impl Keyspace {
         &self,
         keys: &[K],
     ) -> Result<Vec<Option<ValueWithMetadata>>> {
+        self.in_view(|view| view.multi_get_with_metadata(keys))
+    }
+
+    /// Like [`Keyspace::multi_get_with_metadata`], but values longer than `value_bytes_max` that are stored in blob files
+    /// are not read: so a program can decide, one by one, whether it has room for them.
+    pub fn multi_get_short<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        value_bytes_max: usize,
+    ) -> Result<Vec<Option<ShortOrLong>>> {
+        self.in_view(|view| view.multi_get_short(keys, value_bytes_max))
+    }
+
+    fn in_view<R>(&self, read: impl Fn(View<'_>) -> Result<R>) -> Result<R> {
         let shared = self.database();
         self.shared.check_present()?;
         let keyspace = &*self.shared;
         let era = shared.rows.era();
         retry_when_moved(keyspace, |version| {
-            View { shared, keyspace, version, moment: Moment::Now(shared), era }.multi_get_with_metadata(keys)
+            read(View { shared, keyspace, version, moment: Moment::Now(shared), era })
         })
+    }
+}
+
+/// An item that [`Keyspace::multi_get_short`] has found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ShortOrLong {
+    /// Its value, and what is stored with it.
+    Short(ValueWithMetadata),
+    /// The length of its value, which was not read.
+    Long(usize),
+}
+
+impl ShortOrLong {
+    fn short(self) -> Option<ValueWithMetadata> {
+        match self {
+            Self::Short(item) => Some(item),
+            Self::Long(_) => None,
+        }
     }
 }
 
@@ -51,6 +83,16 @@ impl View<'_> {
 
     /// Like [`View::multi_get`], with metadata.
     fn multi_get_with_metadata<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<Vec<Option<ValueWithMetadata>>> {
+        let found = self.multi_get_short(keys, usize::MAX)?;
+        Ok(found.into_iter().map(|item| item.and_then(ShortOrLong::short)).collect())
+    }
+
+    /// Like [`View::multi_get`], without the values in blob files that are longer than `value_bytes_max`.
+    fn multi_get_short<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        value_bytes_max: usize,
+    ) -> Result<Vec<Option<ShortOrLong>>> {
         self.shared.check_open()?;
         let mut found = vec![None; keys.len()];
         // Large values wait until all pages are read, and are then read together. No room for pages is held by then,
@@ -61,10 +103,16 @@ impl View<'_> {
             let Some(item) = item else { return Ok(()) };
             let metadata = Metadata::of(item);
             if !item.is_reference() {
-                found[number] = Some((item.value.to_vec(), metadata));
+                found[number] = Some(ShortOrLong::Short((item.value.to_vec(), metadata)));
                 return Ok(());
             }
-            match LargeValue::required(item)?.single() {
+            let large_value = LargeValue::required(item)?;
+            let len = usize::try_from(large_value.len()).unwrap_or(usize::MAX);
+            if len > value_bytes_max {
+                found[number] = Some(ShortOrLong::Long(len));
+                return Ok(());
+            }
+            match large_value.single() {
                 Some(reference) => large.push((number, reference, metadata)),
                 None => in_pieces.push((number, item.value.to_vec(), metadata)),
             }
@@ -79,13 +127,13 @@ impl View<'_> {
             let items: Vec<_> =
                 large.iter().map(|&(number, reference, _)| (keys[number].as_ref(), reference)).collect();
             for (&(number, _, metadata), value) in large.iter().zip(self.large_values(&items)?) {
-                found[number] = Some((value, metadata));
+                found[number] = Some(ShortOrLong::Short((value, metadata)));
             }
         }
         for (number, value, metadata) in in_pieces {
             let key = keys[number].as_ref();
             let item = Item { kind: ItemKind::Reference, value: &value, ..Item::tombstone(key) };
-            found[number] = Some((self.value(key, &item)?, metadata));
+            found[number] = Some(ShortOrLong::Short((self.value(key, &item)?, metadata)));
         }
         Ok(found)
     }

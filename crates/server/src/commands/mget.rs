@@ -16,11 +16,12 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// Keys looked up together; between such groups the size of the reply is checked.
+/// Keys looked up together. Once the reply is too large, no more is added to it.
 const GROUP: usize = 128;
 
 fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
     let keys = context.arguments.from(1);
+    let bytes_max = context.shared.options.output_bytes_max;
     context.reply.array(keys.len());
     let mut at = 0;
     while at < keys.len() {
@@ -33,9 +34,11 @@ fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
         let reply = &mut context.reply;
         let database = context.databases.database(context.session.database);
         database.get_many(&group[..grouped], &mut |_, found| {
-            reply.optional_bulk(found.and_then(Found::string));
+            if reply.buffered_bytes() <= bytes_max {
+                reply.optional_bulk(found.and_then(Found::string));
+            }
         })?;
-        if reply.buffered_bytes() > context.shared.options.output_bytes_max {
+        if reply.buffered_bytes() > bytes_max {
             return Err(Failure::ReplyTooLarge);
         }
         at += grouped;

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use alluvium::{Db, Keyspace, Update};
+use alluvium::{Db, Keyspace, ShortOrLong, Update};
 
 use super::collections::{Collections, keyspace_names};
 use super::member;
@@ -11,6 +11,9 @@ use crate::store::stored::{Effect, effect, found, is_plain_string, stored};
 use crate::store::{
     Attributes, Change, CollectionId, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType,
 };
+
+/// Longer values are read one by one, so that one of them is in memory at a time.
+const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 pub(super) struct EngineDatabase {
     db: Db,
@@ -59,8 +62,15 @@ impl Database for EngineDatabase {
             each(0, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
             return Ok(());
         }
-        for (position, item) in self.keyspace.multi_get_with_metadata(keys)?.iter().enumerate() {
-            each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+        for (position, item) in self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?.iter().enumerate() {
+            match item {
+                None => each(position, None),
+                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
+                Some(ShortOrLong::Long(_)) => {
+                    let item = self.keyspace.get_with_metadata(keys[position])?;
+                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+                }
+            }
         }
         Ok(())
     }

@@ -318,7 +318,11 @@ impl Worker {
     fn look_up(&mut self) {
         if !self.batch.is_empty() {
             let begun = Instant::now();
-            let outcome = self.batch.execute(&mut self.connections, &*self.shared.store);
+            let outcome = self.batch.execute(
+                &mut self.connections,
+                &*self.shared.store,
+                self.shared.options.output_bytes_max,
+            );
             self.meter.looked_up(begun, outcome);
         }
     }
