@@ -32,8 +32,8 @@ impl Keyspace {
         self.in_view(|view| view.multi_get_with_metadata(keys))
     }
 
-    /// Like [`Keyspace::multi_get_with_metadata`], but values longer than `value_bytes_max` that are stored in blob files
-    /// are not read: so a program can decide, one by one, whether it has room for them.
+    /// Like [`Keyspace::multi_get_with_metadata`], but values longer than `value_bytes_max` that are stored in blob
+    /// files are not read: so a program can decide, one by one, whether it has room for them.
     pub fn multi_get_short<K: AsRef<[u8]>>(
         &self,
         keys: &[K],

@@ -318,11 +318,8 @@ impl Worker {
     fn look_up(&mut self) {
         if !self.batch.is_empty() {
             let begun = Instant::now();
-            let outcome = self.batch.execute(
-                &mut self.connections,
-                &*self.shared.store,
-                self.shared.options.output_bytes_max,
-            );
+            let bytes_max = self.shared.options.output_bytes_max;
+            let outcome = self.batch.execute(&mut self.connections, &*self.shared.store, bytes_max);
             self.meter.looked_up(begun, outcome);
         }
     }
