@@ -76,6 +76,11 @@ fn errors_name_script_and_line() {
     fails("\nredis.call('GET', 'set')", "WRONGTYPE Operation against a key", 2);
     fails("redis.call('NOSUCH')", "ERR Unknown Redis command called from script", 1);
     fails("redis.call('SUBSCRIBE', 'x')", "ERR This Redis command is not allowed from script", 1);
+    fails("redis.call('GET')", "ERR Wrong number of args calling Redis command from script", 1);
+    fails("getmetatable(_G).__index = nil", "ERR user_script:1: Attempt to modify a readonly table", 1);
+    fails("setmetatable(_G, {})", "ERR user_script:1: Attempt to modify a readonly table", 1);
+    fails("redis.sha1hex()", "ERR user_script:1: wrong number of arguments", 1);
+    fails(r"loadstring('\27Lua')()", "ERR user_script:1: attempt to call a nil value", 1);
     fails("redis.call({})", "ERR Lua redis lib command arguments must be strings or integers", 1);
     fails(
         "return none.x",
@@ -88,11 +93,21 @@ fn errors_name_script_and_line() {
     {
         assert!(matches!(eval(&mut client, script, &[], &[]), Value::Error(_)), "{script}");
     }
-    for name in
-        ["io", "os", "require", "load", "loadstring", "dofile", "debug", "package", "print", "coroutine"]
-    {
+    for name in ["io", "os", "require", "load", "dofile", "debug", "package", "print", "coroutine"] {
         let script = format!("return {name}");
         assert!(matches!(eval(&mut client, &script, &[], &[]), Value::Error(_)), "{script}");
+    }
+    for (head, start) in [
+        ("#!lisp", "ERR Unexpected engine in script shebang"),
+        ("#!lua bad=1", "ERR Unknown lua shebang option: bad=1"),
+        ("#!lua flags=bad", "ERR Unexpected flag in script shebang: bad"),
+        ("#!lua flags=no-writes", "ERR Write commands are not allowed from read-only scripts."),
+    ] {
+        let script = format!("{head}\nredis.call('SET', 'a', 1)");
+        let Value::Error(text) = eval(&mut client, &script, &[], &[]) else {
+            panic!("{script} does not fail")
+        };
+        assert!(text.starts_with(start.as_bytes()), "{script}: {}", text.escape_ascii());
     }
     let caught = "local reply = redis.pcall('GET', 'set') return reply.err";
     assert_eq!(

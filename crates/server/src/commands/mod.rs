@@ -195,7 +195,7 @@ impl Command {
         subcommands: &[],
     };
 
-    fn accepts(&self, arguments: usize) -> bool {
+    pub(crate) fn accepts(&self, arguments: usize) -> bool {
         let arity = self.arity.unsigned_abs() as usize;
         if self.arity < 0 { arguments >= arity } else { arguments == arity }
     }

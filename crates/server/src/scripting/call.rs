@@ -1,6 +1,6 @@
 //! `redis.call`: a command that a script executes.
 
-use alluvium_protocol::{Parser, Progress, Reply, Value as Answer, Version, request};
+use alluvium_protocol::{Arguments, Parser, Progress, Reply, Value as Answer, Version, request};
 use mlua::{Lua, Result, Value, Variadic};
 
 use super::convert::{format_number, to_lua};
@@ -42,7 +42,7 @@ impl Caller<'_> {
             return Answer::Error(b"ERR the command exceeds the limits of a request".to_vec());
         };
         let arguments = parser.arguments(frame);
-        if let Some(refusal) = self.refusal(&arguments[0]) {
+        if let Some(refusal) = self.refusal(arguments) {
             return Answer::Error(refusal.into());
         }
         let mut output = Vec::new();
@@ -64,10 +64,13 @@ impl Caller<'_> {
     }
 
     /// Why a script may not execute a command.
-    fn refusal(&self, name: &[u8]) -> Option<&'static str> {
-        let Some(command) = commands::find(name) else {
+    fn refusal(&self, arguments: Arguments<'_>) -> Option<&'static str> {
+        let Some(command) = commands::find(&arguments[0]) else {
             return Some("ERR Unknown Redis command called from script");
         };
+        if !command.accepts(arguments.len()) {
+            return Some("ERR Wrong number of args calling Redis command from script");
+        }
         if command.flags.contains(&"noscript") {
             return Some("ERR This Redis command is not allowed from script");
         }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Arguments, Reply, Version};
+use mlua::chunk::ChunkMode;
 use mlua::{Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, Variadic, VmState};
 
 use super::call::{Caller, version};
@@ -116,6 +117,17 @@ impl Interpreter {
             lua.load(include_str!("prelude.lua"))
                 .set_name("=prelude")
                 .call::<(Table, Function, Function)>(host.clone())?;
+        let globals = environment.clone();
+        let load = move |lua: &Lua, (text, name): (mlua::LuaString, Option<String>)| {
+            let text = text.as_bytes().to_vec();
+            let chunk = lua.load(text).set_mode(ChunkMode::Text);
+            let chunk = chunk.set_name(name.unwrap_or_else(|| "=loadstring".to_owned()));
+            match chunk.set_environment(globals.clone()).into_function() {
+                Ok(function) => Ok((Some(function), None)),
+                Err(error) => Ok((None, Some(first_line(&error.to_string()).to_owned()))),
+            }
+        };
+        host.set("loadstring", lua.create_function(load)?)?;
         Ok(Self { lua, host, environment, set, run, functions: HashMap::new(), flushes: 0 })
     }
 
@@ -125,6 +137,10 @@ impl Interpreter {
             self.functions.clear();
         }
         let Request { digest, source, .. } = request;
+        let is_read_only = match head(source) {
+            Ok((is_read_only, _)) => is_read_only,
+            Err(error) => return Ok(Outcome::Failed(error)),
+        };
         let function = match self.functions.get(&digest) {
             Some(function) => function.clone(),
             None => match self.compile(source) {
@@ -133,6 +149,7 @@ impl Interpreter {
             },
         };
         self.set.call::<()>((self.list(request.keys)?, self.list(request.arguments)?))?;
+        let request = Request { is_read_only: request.is_read_only || is_read_only, ..request };
         let _running = request.shared.scripts.begin();
         let stop = Rc::new(Cell::new(None));
         self.watch(&stop, Instant::now() + TIME_MAX, request.shared)?;
@@ -154,14 +171,11 @@ impl Interpreter {
         Ok(Outcome::Failed(failure(&value, &digest)?))
     }
 
-    /// The function of a script, whose first line may say `#!lua`.
+    /// The function of a script.
     fn compile(&self, source: &[u8]) -> std::result::Result<Function, String> {
-        let source = match source.strip_prefix(b"#!lua") {
-            Some(rest) => &rest[rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())..],
-            None => source,
-        };
+        let (_, source) = head(source)?;
         let chunk = self.lua.load(source).set_name("@user_script").set_environment(self.environment.clone());
-        chunk.set_mode(mlua::chunk::ChunkMode::Text).into_function().map_err(|error| {
+        chunk.set_mode(ChunkMode::Text).into_function().map_err(|error| {
             let text = error.to_string();
             let text = text.strip_prefix("syntax error: ").unwrap_or(&text);
             format!("ERR Error compiling script (new function): {}", first_line(text))
@@ -245,6 +259,31 @@ fn failure(thrown: &Value, digest: &Digest) -> Result<String> {
         Some(line) => format!("{text} script: {digest}, on @user_script:{line}."),
         None => text,
     })
+}
+
+/// What the first line of a script says about it: whether it does not write. Also returns the rest, from the end of
+/// that line on, so that lines keep their numbers.
+fn head(source: &[u8]) -> std::result::Result<(bool, &[u8]), String> {
+    const FLAGS: [&str; 5] = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
+    let Some(rest) = source.strip_prefix(b"#!") else { return Ok((false, source)) };
+    let end = rest.iter().position(|byte| *byte == b'\n').ok_or("ERR Invalid script shebang")?;
+    let line = String::from_utf8_lossy(&rest[..end]);
+    let mut words = line.split_ascii_whitespace();
+    if words.next() != Some("lua") {
+        return Err(format!("ERR Unexpected engine in script shebang: {}", line.trim()));
+    }
+    let mut does_not_write = false;
+    for word in words {
+        let flags =
+            word.strip_prefix("flags=").ok_or_else(|| format!("ERR Unknown lua shebang option: {word}"))?;
+        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
+            if !FLAGS.contains(&flag) {
+                return Err(format!("ERR Unexpected flag in script shebang: {flag}"));
+            }
+            does_not_write |= flag == FLAGS[0];
+        }
+    }
+    Ok((does_not_write, &rest[end..]))
 }
 
 fn first_line(text: &str) -> &str {

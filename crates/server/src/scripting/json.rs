@@ -26,6 +26,8 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
             decode(lua, &json, 0)
         })?,
     )?;
+    // Lua CJSON may keep its buffer between calls, which scripts cannot notice.
+    library.set("encode_keep_buffer", lua.create_function(|_, _: mlua::Variadic<Value>| Ok(()))?)?;
     library.set("null", Value::NULL)?;
     Ok(library)
 }

@@ -2,7 +2,7 @@
 -- `host.setresp` are replaced for each script. Returns a function that executes a script, and one that sets its keys and arguments.
 local host = ...
 local error, pcall, type, setmetatable = error, pcall, type, setmetatable
-local rawset, getmetatable = rawset, getmetatable
+local rawset, getmetatable, select = rawset, getmetatable, select
 
 local redis = {
     LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
@@ -31,7 +31,11 @@ function redis.status_reply(text)
     return { ok = text }
 end
 
-redis.sha1hex = host.sha1hex
+function redis.sha1hex(...)
+    if select("#", ...) ~= 1 then error("wrong number of arguments", 2) end
+    return host.sha1hex(...)
+end
+
 function redis.setresp(version) return host.setresp(version) end
 function redis.log() end
 function redis.replicate_commands() return true end
@@ -39,24 +43,31 @@ function redis.set_repl() end
 function redis.breakpoint() return false end
 function redis.acl_check_cmd() return true end
 
--- Tables that scripts share can be read and not changed.
+-- Tables that scripts share can be read and not changed. Neither can their metatables, of which scripts get a
+-- stand-in.
 local protected = {}
+local function refuse() error("Attempt to modify a readonly table", 2) end
+local stand_in = setmetatable({}, { __newindex = refuse })
+getmetatable(stand_in).__metatable = stand_in
+protected[stand_in] = true
+
 local function protect(library)
-    local proxy = setmetatable({}, {
-        __index = library,
-        __newindex = function() error("Attempt to modify a readonly table", 2) end,
-        __metatable = false,
-    })
+    local proxy = setmetatable({}, { __index = library, __newindex = refuse, __metatable = stand_in })
     protected[proxy] = true
     return proxy
 end
 
-getmetatable("").__metatable = false
+getmetatable("").__metatable = stand_in
 
 local globals = {
     assert = assert, error = error, ipairs = ipairs, next = next, pairs = pairs, pcall = pcall, rawequal = rawequal,
     rawget = rawget, select = select, tonumber = tonumber, tostring = tostring, type = type, unpack = unpack,
-    xpcall = xpcall, getmetatable = getmetatable, setmetatable = setmetatable,
+    xpcall = xpcall, getmetatable = getmetatable,
+    loadstring = function(text, name) return host.loadstring(text, name) end,
+    setmetatable = function(object, metatable)
+        if protected[object] then error("Attempt to modify a readonly table", 2) end
+        return setmetatable(object, metatable)
+    end,
     rawset = function(object, key, value)
         if protected[object] then error("Attempt to modify a readonly table", 2) end
         return rawset(object, key, value)
@@ -73,8 +84,8 @@ local environment = setmetatable({}, {
         end
         return value
     end,
-    __newindex = function() error("Attempt to modify a readonly table", 2) end,
-    __metatable = false,
+    __newindex = refuse,
+    __metatable = stand_in,
 })
 protected[environment] = true
 globals._G = environment

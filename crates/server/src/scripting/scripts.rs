@@ -66,6 +66,11 @@ impl Scripts {
         sources.by_digest.get(&digest).map(|source| (digest, source.clone()))
     }
 
+    /// Number of scripts.
+    pub(crate) fn len(&self) -> usize {
+        self.sources.read().unwrap_or_else(PoisonError::into_inner).by_digest.len()
+    }
+
     pub(crate) fn flush(&self) {
         *self.sources.write().unwrap_or_else(PoisonError::into_inner) = Sources::default();
         self.flushes.fetch_add(1, Ordering::AcqRel);

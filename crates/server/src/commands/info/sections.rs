@@ -49,7 +49,11 @@ pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     ] {
         write!(out, "{name}:{bytes}\r\n{name}_human:{}\r\n", human(bytes))?;
     }
-    write!(out, "used_memory_lua:0\r\nnumber_of_cached_scripts:0\r\n")?;
+    #[cfg(feature = "scripting")]
+    let scripts = shared.scripts.len();
+    #[cfg(not(feature = "scripting"))]
+    let scripts = 0;
+    write!(out, "used_memory_lua:0\r\nnumber_of_cached_scripts:{scripts}\r\n")?;
     let ratio = if used > 0 { resident as f64 / used as f64 } else { 1.0 };
     write!(out, "maxmemory_policy:{}\r\n", shared.store.eviction_policy())?;
     write!(out, "mem_fragmentation_ratio:{ratio:.2}\r\n")?;
