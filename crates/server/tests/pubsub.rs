@@ -84,6 +84,13 @@ fn resp3_subscribers_get_pushes_between_replies() {
     assert_eq!(client.ask(&["SET", "a", "1"]), ok());
     assert_eq!(client.ask(&["PUBLISH", "c", "self"]), Value::Integer(1));
     assert_eq!(next(&mut client), Value::Push(vec![bulk("message"), bulk("c"), bulk("self")]));
+    // A client without replies gets messages, and among these that it has subscribed.
+    client.send_request(&["CLIENT", "REPLY", "OFF"]);
+    let subscribed = Value::Push(vec![bulk("subscribe"), bulk("d"), Value::Integer(2)]);
+    assert_eq!(client.ask(&["SUBSCRIBE", "d"]), subscribed);
+    client.send_request(&["PUBLISH", "d", "silent"]);
+    assert_eq!(next(&mut client), Value::Push(vec![bulk("message"), bulk("d"), bulk("silent")]));
+    assert_eq!(client.ask(&["CLIENT", "REPLY", "ON"]), ok());
     // Within a transaction the message follows the reply of EXEC.
     for words in [&["MULTI"][..], &["PUBLISH", "c", "inside"], &["GET", "a"]] {
         client.ask(words);

@@ -4,7 +4,10 @@ use std::time::Instant;
 
 use alluvium_protocol::Arguments;
 
-use super::{Command, Context, Failure, client, exec, find, help, number_of};
+use super::{
+    Command, Context, Failure, client, exec, find, help, number_of, psubscribe, punsubscribe, subscribe,
+    unsubscribe,
+};
 use crate::pause::Paused;
 use crate::session::{Replies, Session};
 
@@ -38,13 +41,21 @@ pub(crate) fn execute(context: &mut Context<'_>) -> bool {
         write_failure(context, failure);
     }
     if context.session.replies != Replies::Sent {
-        context.reply.rewind(buffered);
+        if !(succeeded && is_answered_by_messages(&context.arguments[0])) {
+            context.reply.rewind(buffered);
+        }
         context.session.wants_count = false;
         if context.session.replies == Replies::Skip {
             context.session.replies = Replies::Sent;
         }
     }
     succeeded
+}
+
+/// Whether the command is answered by messages, which clients get even if they want no replies.
+fn is_answered_by_messages(name: &[u8]) -> bool {
+    let commands = [subscribe::COMMAND, unsubscribe::COMMAND, psubscribe::COMMAND, punsubscribe::COMMAND];
+    commands.iter().any(|command| command.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
