@@ -12,7 +12,7 @@ const EXPONENT_MAX: i32 = 16_320;
 const DECIMALS: u32 = 17;
 /// Longer texts are not numbers, as in Redis.
 const TEXT_BYTES_MAX: usize = 5 * 1024 - 1;
-/// Decimal exponents beyond this give infinity or zero, whatever the digits.
+/// Decimal exponents beyond this give infinity or zero with all digits.
 const DECIMAL_EXPONENT_MAX: i64 = 20_000;
 
 /// A finite number, ±`mantissa` · 2^`exponent`.

@@ -359,3 +359,25 @@ fn concurrent_changes_of_one_hash_are_all_counted() {
     assert_eq!(client.ask(&["HLEN", "h"]), integer(361));
     assert_eq!(texts(client.ask(&["HKEYS", "h"])).len(), 361);
 }
+
+/// Each of two clients reads all fields of one hash and writes a field of the other, if none is set. Only one may win.
+#[cfg(feature = "scripting")]
+#[test]
+fn transactions_that_read_whole_hashes_are_serializable() {
+    const SCRIPT: &str = "for _, value in ipairs(redis.call('HVALS', KEYS[1])) do
+            if value ~= '0' then return 0 end
+        end
+        redis.call('HSET', KEYS[2], 'f', '1')
+        return 1";
+    let server = Running::start(ServerOptions { workers: 2.try_into().unwrap(), ..Default::default() });
+    let mut clients = [server.client(), server.client()];
+    for round in 0..300 {
+        for key in ["a", "b"] {
+            clients[0].ask(&["HSET", key, "f", "0", "g", "0"]);
+        }
+        clients[0].send_request(&["EVAL", SCRIPT, "2", "a", "b"]);
+        clients[1].send_request(&["EVAL", SCRIPT, "2", "b", "a"]);
+        let won = clients.each_mut().map(|client| client.reply().unwrap());
+        assert_ne!(won, [integer(1), integer(1)], "round {round}");
+    }
+}

@@ -15,8 +15,8 @@ pub struct Cursor {
     hash: u64,
 }
 
-/// Low bits of a position in the hashes that [`Cursor::to_bits`] leaves out. No index has so many buckets that a bucket
-/// could begin and end between two of the others.
+/// Low bits of a position in the hashes that [`Cursor::to_bits`] leaves out. No index has enough buckets for one to
+/// begin and end between two of the others.
 const HASH_SHIFT: u32 = 12;
 
 impl Cursor {

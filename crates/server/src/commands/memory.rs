@@ -120,7 +120,7 @@ fn usage(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut bytes = found.map(|(bytes, _)| bytes);
     if let Some((own, Some(id))) = found {
         let mut members = 0;
-        context.store().members(id, &mut |member, value| {
+        context.store().members(id, false, &mut |member, value| {
             members += member.len() + value.len() + ITEM_OVERHEAD_BYTES;
         })?;
         bytes = Some(own + members);

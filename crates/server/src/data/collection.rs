@@ -83,7 +83,7 @@ impl<'a> Collection<'a> {
     /// Calls `each` with each member and its value, in an order that has no meaning.
     pub(crate) fn for_each(&self, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
         match self.header {
-            Some(header) => self.database.members(header.id, each),
+            Some(header) => self.database.members(header.id, self.kind == Kind::Hash, each),
             None => Ok(()),
         }
     }
@@ -96,7 +96,9 @@ impl<'a> Collection<'a> {
         each: &mut dyn FnMut(&[u8], &[u8]),
     ) -> Result<u64, StoreError> {
         match self.header {
-            Some(header) => self.database.scan_members(header.id, cursor, count, each),
+            Some(header) => {
+                self.database.scan_members(header.id, self.kind == Kind::Hash, cursor, count, each)
+            }
             None => Ok(0),
         }
     }
@@ -162,7 +164,7 @@ pub(crate) fn copy(
     key: &[u8],
 ) -> Result<Vec<u8>, StoreError> {
     let mut members = Vec::new();
-    here.members(id, &mut |member, value| members.push((member.to_vec(), value.to_vec())))?;
+    here.members(id, true, &mut |member, value| members.push((member.to_vec(), value.to_vec())))?;
     let new = there.new_collection(key)?;
     for (member, value) in &members {
         there.insert_member(new, member, value)?;

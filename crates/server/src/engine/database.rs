@@ -178,7 +178,12 @@ impl Database for EngineDatabase {
         }
     }
 
-    fn members(&self, id: CollectionId, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+    fn members(
+        &self,
+        id: CollectionId,
+        _values_count: bool,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
         for item in self.collections()?.members.scan_prefix(member::prefix(id))? {
             let (key, stored) = item?;
             let (member, value) = member::decode(&key, &stored)?;
@@ -190,6 +195,7 @@ impl Database for EngineDatabase {
     fn scan_members(
         &self,
         id: CollectionId,
+        _values_count: bool,
         cursor: u64,
         count: usize,
         each: &mut dyn FnMut(&[u8], &[u8]),

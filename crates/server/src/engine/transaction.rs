@@ -74,6 +74,28 @@ impl TransactionDatabase<'_> {
         self.written.borrow_mut().insert(key.into(), false);
     }
 
+    /// Visits a member that was found among the stored ones, unless the transaction has written it. If its value
+    /// counts, the transaction reads it again and then notices later changes.
+    fn visit_stored(
+        &self,
+        written: &BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+        id: CollectionId,
+        values_count: bool,
+        (member, value): (&[u8], &[u8]),
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
+        if written.contains_key(&member::key(id, member)) {
+            return Ok(());
+        }
+        if !values_count {
+            each(member, value);
+        } else if let Some(value) = self.member(id, member)? {
+            // One that is gone was removed with a write of the header, because of which the transaction will fail.
+            each(member, &value);
+        }
+        Ok(())
+    }
+
     /// Visits the members of a collection that the transaction has inserted.
     fn visit_written(
         &self,
@@ -225,20 +247,28 @@ impl Database for TransactionDatabase<'_> {
         Ok(())
     }
 
-    fn members(&self, id: CollectionId, each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+    fn members(
+        &self,
+        id: CollectionId,
+        values_count: bool,
+        each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
         let written = self.written_members.borrow();
         self.visit_written(&written, id, each)?;
-        self.base.members(id, &mut |member, value| {
-            if !written.contains_key(&member::key(id, member)) {
-                each(member, value);
+        let mut outcome = Ok(());
+        self.base.members(id, values_count, &mut |member, value| {
+            if outcome.is_ok() {
+                outcome = self.visit_stored(&written, id, values_count, (member, value), each);
             }
-        })
+        })?;
+        outcome
     }
 
     /// Visits the members that the transaction has inserted with the first call.
     fn scan_members(
         &self,
         id: CollectionId,
+        values_count: bool,
         cursor: u64,
         count: usize,
         each: &mut dyn FnMut(&[u8], &[u8]),
@@ -247,11 +277,13 @@ impl Database for TransactionDatabase<'_> {
         if cursor == 0 {
             self.visit_written(&written, id, each)?;
         }
-        self.base.scan_members(id, cursor, count, &mut |member, value| {
-            if !written.contains_key(&member::key(id, member)) {
-                each(member, value);
+        let mut outcome = Ok(());
+        let next = self.base.scan_members(id, values_count, cursor, count, &mut |member, value| {
+            if outcome.is_ok() {
+                outcome = self.visit_stored(&written, id, values_count, (member, value), each);
             }
-        })
+        })?;
+        outcome.map(|()| next)
     }
 
     fn clear(&self) -> Result<(), StoreError> {

@@ -212,7 +212,7 @@ fn traffic(stats: &Stats, sink: &mut dyn MetricSink) {
                 Metric::counter("put_bytes", "Bytes of the keys and values of these items."),
                 traffic.bytes_put as f64,
             ),
-            (Metric::counter("gets", "Lookups by users, whatever the command."), traffic.gets as f64),
+            (Metric::counter("gets", "Lookups by users, of all commands."), traffic.gets as f64),
             (Metric::counter("log_syncs", "Syncs of the log."), traffic.log_syncs as f64),
             (Metric::counter("freezes", "Freezes of the log."), traffic.freezes as f64),
             (Metric::counter("merges", "Merges of a container into the next level."), traffic.merges as f64),

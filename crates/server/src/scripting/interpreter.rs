@@ -71,7 +71,7 @@ pub(crate) fn run(request: Request<'_>, reply: &mut Reply<'_>) -> Outcome {
     INTERPRETER.with_borrow_mut(|interpreter| {
         let outcome = prepared(interpreter).and_then(|interpreter| interpreter.execute(request, reply));
         outcome.unwrap_or_else(|error| {
-            // Whatever state it is in: the next script gets a fresh one.
+            // Its state is unknown, so the next script gets a fresh one.
             *interpreter = None;
             Outcome::Failed(format!("ERR {}", first_line(&error.to_string())))
         })

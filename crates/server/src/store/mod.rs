@@ -231,8 +231,14 @@ pub trait Database {
         Err(NoCollections.into())
     }
 
-    /// Calls `each` with all members, as they were at one moment, and their values, in an order that has no meaning.
-    fn members(&self, _id: CollectionId, _each: &mut dyn FnMut(&[u8], &[u8])) -> Result<(), StoreError> {
+    /// Calls `each` with all members, as they were at one moment, and their values, in an order that has no meaning. A
+    /// transaction notices later changes of the values if they count; those of the members it notices by the header.
+    fn members(
+        &self,
+        _id: CollectionId,
+        _values_count: bool,
+        _each: &mut dyn FnMut(&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
         Err(NoCollections.into())
     }
 
@@ -240,6 +246,7 @@ pub trait Database {
     fn scan_members(
         &self,
         _id: CollectionId,
+        _values_count: bool,
         _cursor: u64,
         _count: usize,
         _each: &mut dyn FnMut(&[u8], &[u8]),

@@ -12,7 +12,9 @@ impl Worker {
             .numbers()
             .filter(|number| {
                 let connection = &self.connections[*number];
-                !connection.awaits_count && now.duration_since(connection.active) >= timeout
+                !connection.awaits_count
+                    && connection.session.subscriptions.is_empty()
+                    && now.duration_since(connection.active) >= timeout
             })
             .collect();
         for number in idle {

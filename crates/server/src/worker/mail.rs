@@ -11,6 +11,9 @@ use crate::counter::Answer;
 use crate::pubsub::Address;
 use crate::readiness::Interest;
 
+/// Maximum number of bytes that wait for a subscriber that does not read, as in Redis.
+const UNREAD_MESSAGE_BYTES_MAX: usize = 32 << 20;
+
 impl Worker {
     pub(super) fn take_arrivals(&mut self) {
         let arrivals = self.inbox.take_arrivals();
@@ -62,6 +65,8 @@ impl Worker {
                 if session_now.id == session && session_now.subscriptions.names(topic).contains(name) {
                     self.touch(number);
                     message.write(&mut self.connections[number].reply());
+                    let bytes_max = self.shared.options.output_bytes_max.min(UNREAD_MESSAGE_BYTES_MAX);
+                    self.connections[number].bound_output(bytes_max);
                 }
             }
         }
