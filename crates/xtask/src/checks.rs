@@ -138,7 +138,7 @@ pub fn bench_smoke() -> Result<(), String> {
     ))?;
     // If the program or its initial memory grows, the limit must still leave room for a database.
     shell::run(&format!(
-        "{alluvium} bench store --items 20000 --memory 16MiB --phases load,get,degrade --operations 2000 \
+        "{alluvium} bench store --items 20000 --memory 20MiB --phases load,get,degrade --operations 2000 \
          --threads 2 --dir {directory}"
     ))?;
     shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
