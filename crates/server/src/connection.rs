@@ -110,7 +110,7 @@ impl Connection {
         self.output.len() - self.written
     }
 
-    /// Sends replies until there are none left or the socket takes no more. Returns the number of bytes sent.
+    /// Sends replies until all are sent or the socket accepts no more. Returns the number of bytes sent.
     pub(crate) fn flush(&mut self) -> usize {
         let mut sent = 0;
         while self.written < self.output.len() {

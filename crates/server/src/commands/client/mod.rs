@@ -117,7 +117,7 @@ fn show_this(context: &Context<'_>) {
 enum ClientType {
     Normal,
     Subscriber,
-    /// A replica, or the server that this one replicates: there are none.
+    /// A connection of replication. This server has none.
     Replication,
 }
 
