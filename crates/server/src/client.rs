@@ -1,6 +1,5 @@
 //! [`Client`]: a connection as other clients see it.
 
-use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,6 +9,7 @@ use alluvium_protocol::Version;
 
 use crate::pubsub::Topic;
 use crate::session::Session;
+use crate::socket::Endpoint;
 
 /// What a connection shows to other workers. Its own worker writes the state at the end of each round, so it may be a
 /// round old. The fields order no other memory, so all are relaxed.
@@ -17,7 +17,8 @@ use crate::session::Session;
 pub(crate) struct Client {
     /// Number of the connection, never used again.
     pub(crate) id: u64,
-    pub(crate) peer: Option<SocketAddr>,
+    /// Its end and ours; `None` if it has no socket, as a script.
+    pub(crate) ends: Option<Ends>,
     pub(crate) opened: Instant,
     labels: Mutex<Labels>,
     descriptor: AtomicI32,
@@ -40,6 +41,13 @@ pub(crate) struct Client {
     output_bytes: AtomicUsize,
 }
 
+/// Both ends of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Ends {
+    pub(crate) peer: Endpoint,
+    pub(crate) local: Endpoint,
+}
+
 /// Names that a client has given itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
@@ -49,10 +57,10 @@ pub(crate) struct Labels {
 }
 
 impl Client {
-    pub(crate) fn new(id: u64, peer: Option<SocketAddr>) -> Self {
+    pub(crate) fn new(id: u64, ends: Option<Ends>) -> Self {
         Self {
             id,
-            peer,
+            ends,
             opened: Instant::now(),
             labels: Mutex::default(),
             descriptor: AtomicI32::new(-1),
@@ -71,6 +79,11 @@ impl Client {
             input_bytes: AtomicUsize::default(),
             output_bytes: AtomicUsize::default(),
         }
+    }
+
+    /// Where it connects from; nothing if it has no socket.
+    pub(crate) fn peer(&self) -> String {
+        self.ends.as_ref().map(|ends| ends.peer.to_string()).unwrap_or_default()
     }
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, Labels> {
@@ -124,7 +137,7 @@ impl Client {
     }
 
     /// The line about the connection in a client list, without its end.
-    pub(crate) fn line(&self, address: SocketAddr) -> String {
+    pub(crate) fn line(&self) -> String {
         let Labels { name, library_name, library_version } = self.labels().clone();
         let age = self.opened.elapsed();
         let idle = age.saturating_sub(Duration::from_millis(self.active_ms.load(Ordering::Relaxed)));
@@ -133,9 +146,10 @@ impl Client {
         let (input, output) = (self.input_bytes(), self.output_bytes());
         let queued_bytes = self.queued_bytes.load(Ordering::Relaxed);
         let memory = size_of::<Self>() + input + output + queued_bytes;
-        let peer = self.peer.map(|peer| peer.to_string()).unwrap_or_default();
+        let (peer, local) =
+            (self.peer(), self.ends.as_ref().map(|ends| ends.local.to_string()).unwrap_or_default());
         format!(
-            "id={} addr={peer} laddr={address} fd={} name={name} age={} idle={} flags={} db={} sub={} psub={} ssub=0 \
+            "id={} addr={peer} laddr={local} fd={} name={name} age={} idle={} flags={} db={} sub={} psub={} ssub=0 \
              multi={transaction} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} \
              oll=0 omem=0 tot-mem={memory} events={} cmd={} user=default redir=-1 resp={} lib-name={library_name} \
              lib-ver={library_version}",
@@ -155,6 +169,7 @@ impl Client {
 
     fn flags(&self, is_in_transaction: bool) -> String {
         let flags: String = [
+            ('U', self.ends.as_ref().is_some_and(|ends| ends.local.is_unix())),
             ('P', self.is_subscriber()),
             ('x', is_in_transaction),
             ('c', self.is_closing.load(Ordering::Relaxed)),

@@ -1,7 +1,6 @@
 //! One client's socket, with the bytes on their way in and out.
 
-use std::io::{self, Write};
-use std::net::TcpStream;
+use std::io;
 use std::ops::Range;
 use std::time::Instant;
 
@@ -10,10 +9,11 @@ use alluvium_protocol::{Parser, Reply, memcached};
 use crate::protocol::Protocol;
 use crate::readiness::Interest;
 use crate::session::Session;
+use crate::socket::Stream;
 use crate::store::StoreError;
 
 pub(crate) struct Connection {
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Stream,
     pub(crate) session: Session,
     pub(crate) parser: Parser,
     pub(crate) memcached: memcached::Parser,
@@ -43,7 +43,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) fn new(
-        stream: TcpStream,
+        stream: Stream,
         session: Session,
         parser: Parser,
         memcached: memcached::Parser,
@@ -110,11 +110,16 @@ impl Connection {
         self.output.len() - self.written
     }
 
+    /// Whether replies, or what the socket's encryption adds to them, have not been sent.
+    fn has_unsent(&self) -> bool {
+        self.pending_bytes() > 0 || self.stream.has_unsent()
+    }
+
     /// Sends replies until all are sent or the socket accepts no more. Returns the number of bytes sent.
     pub(crate) fn flush(&mut self) -> usize {
         let mut sent = 0;
         while self.written < self.output.len() {
-            match (&self.stream).write(&self.output[self.written..]) {
+            match self.stream.write(&self.output[self.written..]) {
                 Ok(0) => self.broken = true,
                 Ok(written) => {
                     self.written += written;
@@ -127,6 +132,7 @@ impl Connection {
             }
             break;
         }
+        self.broken |= self.stream.send().is_err();
         if self.written == self.output.len() {
             self.output.clear();
             self.written = 0;
@@ -140,13 +146,12 @@ impl Connection {
     /// Whether nothing is left to do for this client.
     pub(crate) fn is_finished(&self) -> bool {
         let silent = self.session.closing || (self.ended && !self.unprocessed);
-        self.broken || (silent && !self.awaits_count && self.pending_bytes() == 0)
+        self.broken || (silent && !self.awaits_count && !self.has_unsent())
     }
 
     /// What to wait for: requests, unless the client must first read, and room for replies, if there are any.
     pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
-        let pending = self.pending_bytes();
         let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_count;
-        Interest { read: listens && pending <= output_pause_bytes, write: pending > 0 }
+        Interest { read: listens && self.pending_bytes() <= output_pause_bytes, write: self.has_unsent() }
     }
 }

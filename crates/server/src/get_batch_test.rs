@@ -5,9 +5,11 @@ use std::net::{TcpListener, TcpStream};
 use alluvium_protocol::{Limits, Parser, memcached};
 
 use super::{Form, GetBatch};
+use crate::client::Client;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
+use crate::socket::Stream;
 use crate::store::{
     Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Mark, Store,
     StoreError, StoreHealth,
@@ -136,10 +138,13 @@ pub(crate) fn connections(count: usize) -> Connections {
     let mut connections = Connections::default();
     for number in 0..count {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let session = Session::new(number as u64, None, true);
+        let session = Session::new(Client::new(number as u64, None), true);
         let parser = Parser::new(Limits::default());
         let memcached = memcached::Parser::new(Default::default());
-        assert_eq!(connections.insert(Connection::new(stream, session, parser, memcached)), number);
+        assert_eq!(
+            connections.insert(Connection::new(Stream::Internet(stream), session, parser, memcached)),
+            number
+        );
     }
     connections
 }

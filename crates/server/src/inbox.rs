@@ -1,7 +1,6 @@
 //! [`Inbox`]: how other threads reach a worker.
 
 use std::io;
-use std::net::TcpStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -9,6 +8,7 @@ use crate::counter::Answer;
 use crate::pubsub::Message;
 use crate::readiness::Waker;
 use crate::session::Session;
+use crate::socket::Stream;
 
 /// Maximum number of bytes of messages that wait for a worker. One that does not take them in time ends the connections
 /// of its subscribers, as it does with those that do not read.
@@ -25,7 +25,7 @@ pub(crate) struct Messages {
 
 /// How new connections and wake-ups reach a worker.
 pub(crate) struct Inbox {
-    arrivals: Mutex<Vec<(TcpStream, Session)>>,
+    arrivals: Mutex<Vec<(Stream, Session)>>,
     /// Counts for connections of the worker.
     answers: Mutex<Vec<Answer>>,
     messages: Mutex<Messages>,
@@ -43,7 +43,7 @@ impl Inbox {
     }
 
     /// Hands a connection over. The socket must be non-blocking.
-    pub(crate) fn send(&self, stream: TcpStream, session: Session) {
+    pub(crate) fn send(&self, stream: Stream, session: Session) {
         self.load.fetch_add(1, Ordering::Relaxed);
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push((stream, session));
         self.waker.wake();
@@ -75,7 +75,7 @@ impl Inbox {
     }
 
     /// Takes the connections that were handed over.
-    pub(crate) fn take_arrivals(&self) -> Vec<(TcpStream, Session)> {
+    pub(crate) fn take_arrivals(&self) -> Vec<(Stream, Session)> {
         std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 

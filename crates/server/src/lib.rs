@@ -5,7 +5,7 @@
 //! and round. One file per command, one table of them all: `commands/`;
 //! requests of memcached: `memcached/`.
 //!
-//! Non-goals: encryption (the address is loopback unless told otherwise), lists, sorted sets and streams.
+//! Non-goals: lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
 mod cache;
@@ -46,6 +46,7 @@ mod session;
 mod shared;
 mod shutdown;
 mod slow_log;
+mod socket;
 mod store;
 mod worker;
 
@@ -57,9 +58,13 @@ pub use error::ServerError;
 pub use listeners::Listeners;
 pub use metrics::{Metric, MetricKind, MetricSink};
 pub use options::ServerOptions;
+#[cfg(feature = "tls")]
+pub use options::TlsOptions;
 pub use password::Password;
 pub use server::Server;
 pub use shutdown::ShutdownHandle;
+#[cfg(feature = "tls")]
+pub use socket::TlsFiles;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind,
     Mark, NoCollections, Store, StoreError, StoreHealth, WrongType,

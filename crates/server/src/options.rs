@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use alluvium_protocol::{Limits, memcached};
@@ -9,6 +10,8 @@ use alluvium_protocol::{Limits, memcached};
 use crate::ServerError;
 
 use crate::password::Password;
+#[cfg(feature = "tls")]
+use crate::socket::TlsFiles;
 
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
 ///
@@ -22,6 +25,13 @@ pub struct ServerOptions {
     /// Where to listen for memcached clients alone. Default none: they may use `address` as well, where the first
     /// request of a connection decides between the protocols.
     pub memcached_address: Option<SocketAddr>,
+    /// The file of a Unix socket where clients may connect, too. Default none.
+    pub unix_socket: Option<PathBuf>,
+    /// Permissions of that file. Default 0o700: the server's user alone.
+    pub unix_socket_mode: u32,
+    /// Where to listen for encrypted connections. Default nowhere.
+    #[cfg(feature = "tls")]
+    pub tls: Option<TlsOptions>,
     /// Where to answer HTTP requests for metrics, the server's health and its page. Default nowhere; port 0 lets the
     /// system choose.
     pub metrics_address: Option<SocketAddr>,
@@ -51,6 +61,16 @@ pub struct ServerOptions {
     pub shutdown_grace: Duration,
 }
 
+/// How to serve encrypted connections.
+#[cfg(feature = "tls")]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsOptions {
+    /// Where to listen; port 0 lets the system choose.
+    pub address: SocketAddr,
+    /// Certificates and key.
+    pub files: TlsFiles,
+}
+
 impl ServerOptions {
     /// Checks what can be checked without opening anything.
     ///
@@ -59,6 +79,13 @@ impl ServerOptions {
     pub fn check(&self) -> Result<(), ServerError> {
         self.check_address(self.address)?;
         self.memcached_address.map_or(Ok(()), |address| self.check_address(address))?;
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls
+            // Else it is they that must prove who they are.
+            && tls.files.client_authorities.is_none()
+        {
+            self.check_address(tls.address)?;
+        }
         self.metrics_address.map_or(Ok(()), |address| self.check_metrics_address(address))
     }
 
@@ -84,6 +111,10 @@ impl Default for ServerOptions {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
             memcached_address: None,
+            unix_socket: None,
+            unix_socket_mode: 0o700,
+            #[cfg(feature = "tls")]
+            tls: None,
             metrics_address: None,
             allow_remote: false,
             password: None,

@@ -1,9 +1,10 @@
 //! Listening, and handing connections to workers.
 
 use std::fs::File;
-use std::io::{self, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -11,22 +12,21 @@ use std::time::{Duration, Instant};
 
 use alluvium::Db;
 
+use crate::client::{Client, Ends};
 use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
 use crate::keeper;
-use crate::listeners::Listening;
 use crate::metrics::{MetricsListener, WorkerMetrics};
 use crate::protocol::Protocol;
 use crate::readiness::{Interest, Poller};
 use crate::session::Session;
 use crate::shared::Shared;
+use crate::socket::{self, Endpoint, Listening, Stream};
 use crate::worker::Worker;
 use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
-const LISTENER_TOKEN: u64 = 0;
-const SHUTDOWN_TOKEN: u64 = 1;
-const MEMCACHED_TOKEN: u64 = 2;
+const SHUTDOWN_TOKEN: u64 = u64::MAX;
 /// How long to wait before accepting again if not even the descriptor kept for refusing could be opened.
 const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
@@ -46,9 +46,8 @@ const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 /// # }
 /// ```
 pub struct Server {
-    listener: TcpListener,
-    /// The listener for memcached clients alone.
-    memcached: Option<Listening>,
+    /// Where clients connect; the first has the main address.
+    listening: Vec<Listening>,
     metrics: Option<MetricsListener>,
     shared: Arc<Shared>,
 }
@@ -93,9 +92,10 @@ impl Server {
         listeners: Listeners,
         store: Arc<dyn Store>,
     ) -> Result<Self, ServerError> {
-        let Listening { listener, address } = Listening::for_clients(&options, listeners.clients)?;
-        let memcached = Listening::for_memcached(&options)?;
-        let metrics = Listening::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
+        let listening = socket::for_clients(&options, listeners.clients)?;
+        let metrics = socket::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
+        let metrics = metrics.transpose().map_err(ServerError::io("listen for requests of metrics"))?;
+        let address = internet_address(&listening, |_| true).unwrap_or(options.address);
         let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let shared = Arc::new(Shared {
@@ -130,7 +130,7 @@ impl Server {
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
             resumptions: Default::default(),
         });
-        Ok(Self { listener, memcached, metrics, shared })
+        Ok(Self { listening, metrics, shared })
     }
 
     /// The address of the server, with the port that the system chose for port 0.
@@ -145,7 +145,17 @@ impl Server {
 
     /// The address for memcached clients alone, if the options name one.
     pub fn memcached_address(&self) -> Option<SocketAddr> {
-        self.memcached.as_ref().map(|listening| listening.address)
+        internet_address(&self.listening, |listening| listening.protocol == Protocol::Memcached)
+    }
+
+    /// The address of encrypted connections, with the port that the system chose for port 0; `None` if there are none.
+    pub fn tls_address(&self) -> Option<SocketAddr> {
+        internet_address(&self.listening, Listening::is_encrypted)
+    }
+
+    /// The file of the Unix socket, if the options name one.
+    pub fn unix_socket(&self) -> Option<&Path> {
+        self.shared.options.unix_socket.as_deref()
     }
 
     /// Maximum number of connections that are served at once: that of the options, or fewer if half of the descriptors
@@ -232,20 +242,17 @@ impl Server {
     fn accept(&self, workers: &[RunningWorker]) -> io::Result<()> {
         let shutdown = &self.shared.shutdown;
         let mut poller = Poller::new()?;
-        poller.add(&self.listener, LISTENER_TOKEN, Interest::READ)?;
         poller.add(shutdown.waker().source(), SHUTDOWN_TOKEN, Interest::READ)?;
-        let mut listeners = vec![(&self.listener, Protocol::Undecided)];
-        if let Some(Listening { listener, .. }) = &self.memcached {
-            poller.add(listener, MEMCACHED_TOKEN, Interest::READ)?;
-            listeners.push((listener, Protocol::Memcached));
+        for (token, listening) in self.listening.iter().enumerate() {
+            poller.add(listening, token as u64, Interest::READ)?;
         }
         let mut events = Vec::new();
         let mut next_id = 1;
         let mut spare = spare_descriptor();
         while !shutdown.is_asked() {
             poller.wait(&mut events, None)?;
-            for (listener, protocol) in &listeners {
-                self.accept_all(listener, *protocol, workers, &mut next_id, &mut spare);
+            for listening in &self.listening {
+                self.accept_all(listening, workers, &mut next_id, &mut spare);
             }
         }
         Ok(())
@@ -254,18 +261,18 @@ impl Server {
     /// Accepts the connections that wait at a listener.
     fn accept_all(
         &self,
-        listener: &TcpListener,
-        protocol: Protocol,
+        listening: &Listening,
         workers: &[RunningWorker],
         next_id: &mut u64,
         spare: &mut Option<File>,
     ) {
         loop {
-            match listener.accept() {
+            match listening.accept() {
                 Ok((stream, peer)) => {
                     let is_authenticated = self.shared.options.password.is_none();
-                    let mut session = Session::new(*next_id, Some(peer), is_authenticated);
-                    session.protocol = protocol;
+                    let ends = Ends { peer, local: listening.endpoint.clone() };
+                    let mut session = Session::new(Client::new(*next_id, Some(ends)), is_authenticated);
+                    session.protocol = listening.protocol;
                     *next_id += 1;
                     self.admit(stream, session, workers);
                 }
@@ -279,9 +286,9 @@ impl Server {
                 // This passes when descriptors are freed. A connection that stayed in the queue would be reported
                 // again and again, so it is taken with the descriptor that is kept for this, and refused.
                 Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
-                    if let Ok((stream, _)) = listener.accept() {
+                    if let Ok((stream, _)) = listening.accept() {
                         self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-                        self.refuse(stream, protocol);
+                        self.refuse(stream, listening.protocol);
                     }
                     *spare = spare_descriptor();
                 }
@@ -295,18 +302,14 @@ impl Server {
     }
 
     /// Gives a connection to the worker with the fewest, or refuses it if there are too many.
-    fn admit(&self, stream: TcpStream, session: Session, workers: &[RunningWorker]) {
+    fn admit(&self, stream: Stream, session: Session, workers: &[RunningWorker]) {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
         if shared.clients.load(Ordering::Acquire) >= shared.clients_max {
             self.refuse(stream, session.protocol);
             return;
         }
-        let prepared = stream
-            .set_nonblocking(true)
-            .and_then(|()| stream.set_nodelay(true))
-            .and_then(|()| Ok(rustix::net::sockopt::set_socket_keepalive(&stream, true)?));
-        if prepared.is_err() {
+        if stream.prepare().is_err() {
             return;
         }
         if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
@@ -318,7 +321,7 @@ impl Server {
     }
 
     /// Tells a client that there are too many, and closes the connection.
-    fn refuse(&self, mut stream: TcpStream, protocol: Protocol) {
+    fn refuse(&self, mut stream: Stream, protocol: Protocol) {
         self.shared.connections_refused.fetch_add(1, Ordering::Relaxed);
         // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
         let _ = stream.write(match protocol {
@@ -326,6 +329,14 @@ impl Server {
             Protocol::Redis | Protocol::Undecided => b"-ERR max number of clients reached\r\n",
         });
     }
+}
+
+/// The address of the first of these sockets.
+fn internet_address(listening: &[Listening], is_asked: impl Fn(&Listening) -> bool) -> Option<SocketAddr> {
+    listening.iter().filter(|listening| is_asked(listening)).find_map(|listening| match listening.endpoint {
+        Endpoint::Internet(address) => Some(address),
+        Endpoint::Unix(_) => None,
+    })
 }
 
 /// A spare descriptor, to give up when there is none left.

@@ -1,6 +1,5 @@
 //! What a client has told us about itself.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -41,10 +40,10 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(id: u64, peer: Option<SocketAddr>, is_authenticated: bool) -> Self {
+    pub(crate) fn new(client: Client, is_authenticated: bool) -> Self {
         Self {
-            id,
-            client: Arc::new(Client::new(id, peer)),
+            id: client.id,
+            client: Arc::new(client),
             protocol: Protocol::default(),
             version: Version::default(),
             database: DatabaseNumber::default(),

@@ -135,7 +135,7 @@ fn time(command: &'static Command, context: &mut Context<'_>) -> Result<(), Fail
     }
     if slow_log.keeps(duration) && !command.flags.contains(&"skip_slowlog") {
         let client = &context.session.client;
-        let peer = client.peer.map(|peer| peer.to_string()).unwrap_or_default();
+        let peer = client.peer();
         let name = client.labels().name.clone();
         // Passwords are not kept.
         let secret_from = match command.name {

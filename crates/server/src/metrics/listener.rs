@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::http_connection::HttpConnection;
 use super::routes;
-use crate::listeners::Listening;
 use crate::readiness::{Event, Interest, Poller};
 use crate::shared::Shared;
 
@@ -27,8 +26,11 @@ pub(crate) struct MetricsListener {
 }
 
 impl MetricsListener {
-    pub(crate) fn new(Listening { listener, address }: Listening) -> Self {
-        Self { listener, address }
+    /// # Errors
+    /// When the system does not tell the socket's address.
+    pub(crate) fn new(listener: TcpListener) -> io::Result<Self> {
+        let address = listener.local_addr()?;
+        Ok(Self { listener, address })
     }
 
     /// Serves until the server is asked to stop.

@@ -12,6 +12,7 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value
 use super::call::{Caller, version};
 use super::scripts::{self, Digest};
 use super::{bits, convert, json};
+use crate::client::Client;
 use crate::commands::REDIS_VERSION;
 use crate::pubsub::Outbox;
 use crate::session::Session;
@@ -213,7 +214,7 @@ impl Interpreter {
 
     fn call(&self, function: &Function, request: Request<'_>) -> Result<(bool, Value)> {
         let Request { database, session_id, shared, databases, outbox, is_read_only, .. } = request;
-        let mut session = Session::new(session_id, None, true);
+        let mut session = Session::new(Client::new(session_id, None), true);
         session.database = database;
         session.version = Version::Resp2;
         let caller = RefCell::new(Caller { session, shared, databases, outbox, is_read_only });

@@ -10,7 +10,7 @@ mod control;
 mod mail;
 mod memcached;
 
-use std::io::{self, Read};
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -175,7 +175,7 @@ impl Worker {
     fn read(&mut self, number: usize) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let connection = &mut self.connections[number];
-        match (&connection.stream).read(&mut scratch) {
+        match connection.stream.read(&mut scratch) {
             Ok(0) => connection.ended = true,
             Ok(received) if connection.input.is_empty() => {
                 self.meter.received(received);
@@ -190,6 +190,8 @@ impl Worker {
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => connection.broken = true,
         }
+        let connection = &mut self.connections[number];
+        connection.ended |= connection.stream.has_ended();
         self.scratch = scratch;
     }
 

@@ -19,6 +19,8 @@ pub fn database(directory: &TempDir) -> Db {
 /// A running server, stopped and joined when dropped.
 pub struct Running {
     pub address: SocketAddr,
+    #[cfg(feature = "tls")]
+    pub tls_address: Option<SocketAddr>,
     pub shutdown: ShutdownHandle,
     thread: Option<JoinHandle<Result<(), ServerError>>>,
     /// Removed after the server has ended.
@@ -35,8 +37,17 @@ impl Running {
 
     pub fn run(server: Server, directory: TempDir) -> Self {
         let (address, shutdown) = (server.local_address(), server.shutdown_handle());
+        #[cfg(feature = "tls")]
+        let tls_address = server.tls_address();
         let thread = Some(std::thread::spawn(|| server.run()));
-        Self { address, shutdown, thread, _directory: directory }
+        Self {
+            address,
+            #[cfg(feature = "tls")]
+            tls_address,
+            shutdown,
+            thread,
+            _directory: directory,
+        }
     }
 
     pub fn client(&self) -> Client {

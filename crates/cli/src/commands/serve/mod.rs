@@ -12,6 +12,9 @@ use alluvium::Db;
 use alluvium_base::units;
 use alluvium_server::{CacheStore, Server, ServerError, ServerOptions, Store, raise_descriptor_limit};
 
+#[cfg(feature = "tls")]
+use alluvium_server::{TlsFiles, TlsOptions};
+
 use crate::database::YoungOptions;
 use crate::failure::Failure;
 use crate::output;
@@ -68,6 +71,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     server.shutdown_handle().on_termination_signals()?;
     eprintln!("alluvium: {served} is served at {}", server.local_address());
+    if let Some(address) = server.tls_address() {
+        eprintln!("alluvium: encrypted connections are served at {address}");
+    }
+    if let Some(path) = server.unix_socket() {
+        eprintln!("alluvium: clients are served at {}, too", path.display());
+    }
     if let Some(address) = server.memcached_address() {
         eprintln!("alluvium: memcached clients are served at {address}");
     }
@@ -113,6 +122,10 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
     Ok(ServerOptions {
         address,
         memcached_address: settings.memcached_port.map(|port| SocketAddr::new(address.ip(), port)),
+        #[cfg(feature = "tls")]
+        tls: tls(settings, address)?,
+        unix_socket: settings.unix_socket.clone(),
+        unix_socket_mode: settings.unix_socket_mode.map_or(defaults.unix_socket_mode, |mode| mode.0),
         metrics_address: settings.metrics,
         allow_remote: settings.allow_remote.unwrap_or(defaults.allow_remote),
         password: password::read(settings.password_file.as_deref())?,
@@ -122,6 +135,19 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         output_bytes_max: settings.output_max.map_or(defaults.output_bytes_max, |size| size.0 as usize),
         ..defaults
     })
+}
+
+/// How encrypted connections are served, if they are.
+#[cfg(feature = "tls")]
+fn tls(settings: &Settings, address: SocketAddr) -> Result<Option<TlsOptions>, Failure> {
+    let Some(port) = settings.tls_port else { return Ok(None) };
+    let (Some(certificate), Some(key)) = (settings.tls_certificate.clone(), settings.tls_key.clone()) else {
+        return Err(Failure::Usage(
+            "encrypted connections need a certificate and its key: --tls-certificate, --tls-key".to_owned(),
+        ));
+    };
+    let files = TlsFiles { certificate, key, client_authorities: settings.tls_client_authorities.clone() };
+    Ok(Some(TlsOptions { address: SocketAddr::new(address.ip(), port), files }))
 }
 
 fn failure(error: ServerError) -> Failure {

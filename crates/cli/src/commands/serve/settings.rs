@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, FromArgMatches};
 use serde::Deserialize;
 
-use super::values::{Acknowledged, Size, Time};
+use super::values::{Acknowledged, Mode, Size, Time};
 use crate::failure::Failure;
 
 /// Before the name of a setting in the environment.
@@ -43,6 +43,28 @@ pub struct Settings {
     /// Port on the same address for memcached clients alone; they may use the other port as well
     #[arg(long, value_name = "PORT")]
     pub memcached_port: Option<u16>,
+    /// Port on the same address for encrypted connections
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "PORT")]
+    pub tls_port: Option<u16>,
+    /// File with the server's certificate and those of its issuers, in PEM; one that is replaced is used soon
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// File with the private key of the certificate, in PEM
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// File with certificates of authorities, in PEM: clients of that port must have a certificate by one of them
+    #[cfg(feature = "tls")]
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_authorities: Option<PathBuf>,
+    /// File of a Unix socket where clients may connect, too
+    #[arg(long, value_name = "FILE")]
+    pub unix_socket: Option<PathBuf>,
+    /// Permissions of that file, in octal; 700 by default
+    #[arg(long, value_name = "MODE", requires = "unix_socket")]
+    pub unix_socket_mode: Option<Mode>,
     /// Answer HTTP requests for the server's page, metrics and health at this address, such as 127.0.0.1:6380
     #[arg(long, value_name = "ADDRESS")]
     pub metrics: Option<SocketAddr>,
@@ -131,6 +153,16 @@ impl Settings {
             port,
             address,
             memcached_port: self.memcached_port.or(other.memcached_port),
+            #[cfg(feature = "tls")]
+            tls_port: self.tls_port.or(other.tls_port),
+            #[cfg(feature = "tls")]
+            tls_certificate: self.tls_certificate.or(other.tls_certificate),
+            #[cfg(feature = "tls")]
+            tls_key: self.tls_key.or(other.tls_key),
+            #[cfg(feature = "tls")]
+            tls_client_authorities: self.tls_client_authorities.or(other.tls_client_authorities),
+            unix_socket: self.unix_socket.or(other.unix_socket),
+            unix_socket_mode: self.unix_socket_mode.or(other.unix_socket_mode),
             metrics: self.metrics.or(other.metrics),
             allow_remote: self.allow_remote.or(other.allow_remote),
             password_file: self.password_file.or(other.password_file),

@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     show_this(context);
-    let line = context.session.client.line(context.shared.address);
+    let line = context.session.client.line();
     context.reply.verbatim_text(&format!("{line}\n"));
     Ok(())
 }

@@ -2,8 +2,9 @@
 //! `CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR address] [LADDR address] [SKIPME yes|no]`
 
 use super::{ADMIN_FLAGS, CONNECTION, ClientType};
-use crate::client::Client;
+use crate::client::{Client, Ends};
 use crate::commands::{Command, Context, Failure};
+use crate::socket::Endpoint;
 
 pub(super) const COMMAND: Command = Command {
     name: "kill",
@@ -69,15 +70,17 @@ impl<'a> Filter<'a> {
     }
 
     fn matches(&self, client: &Client, context: &Context<'_>) -> bool {
-        let is = |text: Option<&[u8]>, address: Option<std::net::SocketAddr>| {
-            text.is_none_or(|text| address.is_some_and(|address| address.to_string().as_bytes() == text))
+        let is = |text: Option<&[u8]>, end: fn(&Ends) -> &Endpoint| {
+            text.is_none_or(|text| {
+                client.ends.as_ref().is_some_and(|ends| end(ends).to_string().as_bytes() == text)
+            })
         };
         !(self.skips_this && client.id == context.session.id)
             && self.id.is_none_or(|id| client.id == id)
             && self.kind.is_none_or(|kind| kind.includes(client))
             && (!self.user || client.is_authenticated())
-            && is(self.peer, client.peer)
-            && is(self.address, Some(context.shared.address))
+            && is(self.peer, |ends| &ends.peer)
+            && is(self.address, |ends| &ends.local)
     }
 }
 

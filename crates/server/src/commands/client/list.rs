@@ -39,7 +39,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
     show_this(context);
     let mut text = String::new();
     for client in clients {
-        text.push_str(&client.line(context.shared.address));
+        text.push_str(&client.line());
         text.push('\n');
     }
     context.reply.verbatim_text(&text);

@@ -79,6 +79,12 @@ pub(super) static PARAMETERS: &[Parameter] = &[
             })
         }),
     },
+    #[cfg(feature = "tls")]
+    fixed("tls-port", |shared| shared.options.tls.as_ref().map_or(0, |tls| tls.address.port()).to_string()),
+    fixed("unixsocket", |shared| {
+        shared.options.unix_socket.as_ref().map_or_else(String::new, |path| path.display().to_string())
+    }),
+    fixed("unixsocketperm", |shared| format!("{:o}", shared.options.unix_socket_mode)),
     fixed("timeout", |shared| shared.options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
 ];
 
