@@ -21,7 +21,7 @@ import tempfile
 import time
 
 UNITS = """type/string type/incr keyspace expire scan protocol quit querybuf bitops bitfield dump info info-command
-introspection introspection-2 slowlog latency-monitor other multi pubsub pause type/hash type/set""".split()
+introspection introspection-2 slowlog latency-monitor other multi pubsub tracking pause type/hash type/set""".split()
 HERE = pathlib.Path(__file__).resolve().parent
 PASSED_MIN = 0.98
 UNIT_SECONDS_MAX = 600

@@ -1,7 +1,7 @@
 //! [`Client`]: a connection as other clients see it.
 
 use std::os::fd::RawFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use alluvium_protocol::Version;
 use crate::pubsub::Topic;
 use crate::session::Session;
 use crate::socket::Endpoint;
+use crate::tracking::Mode;
 
 /// What a connection shows to other workers. Its own worker writes the state at the end of each round, so it may be a
 /// round old. The fields order no other memory, so all are relaxed.
@@ -22,6 +23,8 @@ pub(crate) struct Client {
     pub(crate) opened: Instant,
     labels: Mutex<Labels>,
     descriptor: AtomicI32,
+    /// Number of the connection at its worker, once that has it.
+    connection: AtomicUsize,
     /// Milliseconds after the opening.
     active_ms: AtomicU64,
     /// Where the last command is in the table; see [`crate::commands::full_name`].
@@ -31,6 +34,13 @@ pub(crate) struct Client {
     is_in_transaction: AtomicBool,
     is_closing: AtomicBool,
     is_authenticated: AtomicBool,
+    is_tracking: AtomicBool,
+    is_broadcast: AtomicBool,
+    is_monitor: AtomicBool,
+    /// The client that is told about keys that this one has read; 0 for itself, -1 if it is not told.
+    redirection: AtomicI64,
+    /// Another client lets this one be told about keys.
+    pub(crate) takes_invalidations: AtomicBool,
     /// `CLIENT NO-EVICT`.
     pub(crate) stays: AtomicBool,
     channels: AtomicUsize,
@@ -64,6 +74,7 @@ impl Client {
             opened: Instant::now(),
             labels: Mutex::default(),
             descriptor: AtomicI32::new(-1),
+            connection: AtomicUsize::new(usize::MAX),
             active_ms: AtomicU64::default(),
             command: AtomicUsize::default(),
             database: AtomicU8::default(),
@@ -71,6 +82,11 @@ impl Client {
             is_in_transaction: AtomicBool::default(),
             is_closing: AtomicBool::default(),
             is_authenticated: AtomicBool::default(),
+            is_tracking: AtomicBool::default(),
+            is_broadcast: AtomicBool::default(),
+            is_monitor: AtomicBool::default(),
+            redirection: AtomicI64::new(-1),
+            takes_invalidations: AtomicBool::default(),
             stays: AtomicBool::default(),
             channels: AtomicUsize::default(),
             patterns: AtomicUsize::default(),
@@ -94,6 +110,16 @@ impl Client {
         self.descriptor.store(descriptor, Ordering::Relaxed);
     }
 
+    pub(crate) fn set_connection(&self, number: usize) {
+        self.connection.store(number, Ordering::Relaxed);
+    }
+
+    /// Number of the connection at its worker, once that has it.
+    pub(crate) fn connection(&self) -> Option<usize> {
+        let number = self.connection.load(Ordering::Relaxed);
+        (number != usize::MAX).then_some(number)
+    }
+
     /// Takes over what the session is now.
     #[inline]
     pub(crate) fn show(&self, session: &Session, active: Instant) {
@@ -104,6 +130,13 @@ impl Client {
         self.is_resp3.store(session.version == Version::Resp3, Ordering::Relaxed);
         self.is_closing.store(session.closing, Ordering::Relaxed);
         self.is_authenticated.store(session.is_authenticated, Ordering::Relaxed);
+        let tracking = session.tracking.as_ref();
+        let is_broadcast = tracking.is_some_and(|reading| reading.mode == Mode::Broadcast);
+        let redirection = tracking.map_or(-1, |reading| reading.redirection.unwrap_or(0) as i64);
+        self.is_tracking.store(tracking.is_some(), Ordering::Relaxed);
+        self.is_broadcast.store(is_broadcast, Ordering::Relaxed);
+        self.redirection.store(redirection, Ordering::Relaxed);
+        self.is_monitor.store(session.is_monitor, Ordering::Relaxed);
         let subscribed = |topic| session.subscriptions.names(topic).len();
         self.channels.store(subscribed(Topic::Channel), Ordering::Relaxed);
         self.patterns.store(subscribed(Topic::Pattern), Ordering::Relaxed);
@@ -151,7 +184,7 @@ impl Client {
         format!(
             "id={} addr={peer} laddr={local} fd={} name={name} age={} idle={} flags={} db={} sub={} psub={} ssub=0 \
              multi={transaction} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} \
-             oll=0 omem=0 tot-mem={memory} events={} cmd={} user=default redir=-1 resp={} lib-name={library_name} \
+             oll=0 omem=0 tot-mem={memory} events={} cmd={} user=default redir={} resp={} lib-name={library_name} \
              lib-ver={library_version}",
             self.id,
             self.descriptor.load(Ordering::Relaxed),
@@ -163,6 +196,7 @@ impl Client {
             self.patterns.load(Ordering::Relaxed),
             if output > 0 { "rw" } else { "r" },
             crate::commands::full_name(self.command.load(Ordering::Relaxed)),
+            self.redirection.load(Ordering::Relaxed),
             if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
         )
     }
@@ -170,8 +204,11 @@ impl Client {
     fn flags(&self, is_in_transaction: bool) -> String {
         let flags: String = [
             ('U', self.ends.as_ref().is_some_and(|ends| ends.local.is_unix())),
+            ('O', self.is_monitor.load(Ordering::Relaxed)),
             ('P', self.is_subscriber()),
             ('x', is_in_transaction),
+            ('t', self.is_tracking.load(Ordering::Relaxed)),
+            ('B', self.is_broadcast.load(Ordering::Relaxed)),
             ('c', self.is_closing.load(Ordering::Relaxed)),
             ('e', self.stays.load(Ordering::Relaxed)),
         ]

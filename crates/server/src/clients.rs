@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::client::Client;
 use crate::inbox::Inbox;
+use crate::mail::Address;
 
 /// The connections of all workers, by their numbers.
 #[derive(Default)]
@@ -29,6 +30,13 @@ impl Clients {
 
     pub(crate) fn get(&self, id: u64) -> Option<Arc<Client>> {
         self.entries().get(&id).map(|entry| Arc::clone(&entry.client))
+    }
+
+    /// How to reach a connection.
+    pub(crate) fn address(&self, id: u64) -> Option<Address> {
+        let entries = self.entries();
+        let Entry { client, inbox } = entries.get(&id)?;
+        Some(Address { inbox: Arc::clone(inbox), connection: client.connection()?, session: id })
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Client>> {

@@ -14,6 +14,8 @@ pub enum ServerError {
     /// The address of metrics can be reached from other machines, and metrics have no password: choose a loopback
     /// address, or set [`allow_remote`](crate::ServerOptions::allow_remote).
     RemoteMetricsAddress(SocketAddr),
+    /// Letters of which one names no events: see [`keyspace_events`](crate::ServerOptions::keyspace_events).
+    KeyspaceEvents(String),
     /// The system refused an operation: most often the port is taken, or not ours to take.
     Io {
         /// What was being done.
@@ -47,6 +49,9 @@ impl fmt::Display for ServerError {
                 "{address} can be reached from other machines, and metrics have no password: use 127.0.0.1 or ::1, or \
                  allow remote clients explicitly"
             ),
+            Self::KeyspaceEvents(letters) => {
+                write!(out, "'{letters}' names no events about keys: use letters of Ag$lshzxeKEtmdn")
+            }
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
             Self::Store(source) => write!(out, "cannot open the store: {source}"),
             Self::WorkerPanicked => out.write_str("a worker thread panicked; the server was stopped"),
@@ -59,7 +64,10 @@ impl std::error::Error for ServerError {
         match self {
             Self::Io { source, .. } => Some(source),
             Self::Store(source) => Some(source.as_ref()),
-            Self::RemoteAddress(_) | Self::RemoteMetricsAddress(_) | Self::WorkerPanicked => None,
+            Self::RemoteAddress(_)
+            | Self::RemoteMetricsAddress(_)
+            | Self::KeyspaceEvents(_)
+            | Self::WorkerPanicked => None,
         }
     }
 }

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::counter::Answer;
-use crate::pubsub::Message;
+use crate::mail::Message;
 use crate::readiness::Waker;
 use crate::session::Session;
 use crate::socket::Stream;
 
 /// Maximum number of bytes of messages that wait for a worker. One that does not take them in time ends the connections
-/// of its subscribers, as it does with those that do not read.
-const MESSAGE_BYTES_MAX: usize = 64 << 20;
+/// that take messages, as it does with those that do not read.
+pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Messages for connections of a worker.
 #[derive(Default)]
@@ -55,8 +55,8 @@ impl Inbox {
         self.waker.wake();
     }
 
-    /// Hands over a message to which connections of the worker have subscribed.
-    pub(crate) fn publish(&self, message: Message) {
+    /// Hands over a message for connections of the worker.
+    pub(crate) fn deliver(&self, message: Message) {
         let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = message.bytes();
         if messages.bytes + bytes > MESSAGE_BYTES_MAX {
@@ -66,6 +66,12 @@ impl Inbox {
             messages.waiting.push(message);
         }
         drop(messages);
+        self.waker.wake();
+    }
+
+    /// Notes that there was no room for a message.
+    pub(crate) fn overflow(&self) {
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner).is_incomplete = true;
         self.waker.wake();
     }
 

@@ -1,10 +1,11 @@
 //! Keeping the store writable and tidy: after its disk was full, it takes writes again once there is room; what no key
-//! refers to is removed; delayed flushes happen.
+//! refers to is removed; delayed flushes happen; those who want to know hear that keys have expired.
 
 use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::changes;
 use crate::memcached;
 use crate::readiness::{Interest, Poller};
 use crate::shared::Shared;
@@ -44,8 +45,9 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
         if shared.store.health() == StoreHealth::Healthy && shared.store.tidy().unwrap_or(false) {
             timeout = timeout.min(TIDY_PAUSE);
         }
-        let flush = memcached::flush_if_due(shared);
-        poller.wait(&mut events, Some(flush.map_or(timeout, |flush| flush.min(timeout))))?;
+        let due = [memcached::flush_if_due(shared), changes::expire_due(shared)];
+        let timeout = due.into_iter().flatten().fold(timeout, Duration::min);
+        poller.wait(&mut events, Some(timeout))?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod changes;
 mod client;
 mod clients;
 mod commands;
@@ -28,8 +29,10 @@ mod inbox;
 mod keeper;
 mod latency_events;
 mod listeners;
+mod mail;
 mod memcached;
 mod metrics;
+mod monitors;
 mod options;
 mod password;
 mod pause;
@@ -48,6 +51,7 @@ mod shutdown;
 mod slow_log;
 mod socket;
 mod store;
+mod tracking;
 mod worker;
 
 pub use alluvium_protocol::Limits;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use alluvium_protocol::{Limits, memcached};
 
 use crate::ServerError;
+use crate::changes::Classes;
 
 use crate::password::Password;
 #[cfg(feature = "tls")]
@@ -50,6 +51,9 @@ pub struct ServerOptions {
     /// Bounds on one request of a memcached client.
     pub memcached_limits: memcached::Limits,
 
+    /// Which events about keys are published, by Redis' letters (`notify-keyspace-events`), such as `KEA`. Default none.
+    pub keyspace_events: String,
+
     // Performance: most servers leave these alone.
     /// Threads that serve connections. Default: one per core.
     pub workers: NonZeroUsize,
@@ -75,8 +79,9 @@ impl ServerOptions {
     /// Checks what can be checked without opening anything.
     ///
     /// # Errors
-    /// Addresses that other machines can reach although they are not allowed.
+    /// Addresses that other machines can reach although they are not allowed, and letters that name no events.
     pub fn check(&self) -> Result<(), ServerError> {
+        self.event_classes()?;
         self.check_address(self.address)?;
         self.memcached_address.map_or(Ok(()), |address| self.check_address(address))?;
         #[cfg(feature = "tls")]
@@ -87,6 +92,11 @@ impl ServerOptions {
             self.check_address(tls.address)?;
         }
         self.metrics_address.map_or(Ok(()), |address| self.check_metrics_address(address))
+    }
+
+    pub(crate) fn event_classes(&self) -> Result<Classes, ServerError> {
+        let letters = &self.keyspace_events;
+        Classes::parse(letters.as_bytes()).ok_or_else(|| ServerError::KeyspaceEvents(letters.clone()))
     }
 
     pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
@@ -122,6 +132,7 @@ impl Default for ServerOptions {
             idle_timeout: None,
             limits: Limits::default(),
             memcached_limits: memcached::Limits::default(),
+            keyspace_events: String::new(),
             workers: std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN),
             output_pause_bytes: 1 << 20,
             output_bytes_max: 256 << 20,

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use alluvium::Db;
 
+use crate::changes::Observers;
 use crate::client::{Client, Ends};
 use crate::descriptors;
 use crate::engine::EngineStore;
@@ -96,6 +97,8 @@ impl Server {
         let metrics = socket::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let metrics = metrics.transpose().map_err(ServerError::io("listen for requests of metrics"))?;
         let address = internet_address(&listening, |_| true).unwrap_or(options.address);
+        let observers = Observers::default();
+        observers.set_classes(options.event_classes()?);
         let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let shared = Arc::new(Shared {
@@ -109,6 +112,10 @@ impl Server {
             store,
             writers: Default::default(),
             subscribers: Default::default(),
+            observers,
+            tracking: Default::default(),
+            monitors: Default::default(),
+            expiries: Default::default(),
             #[cfg(feature = "scripting")]
             scripts: Default::default(),
             memcached: Default::default(),

@@ -5,11 +5,14 @@ use std::sync::atomic::Ordering;
 
 use alluvium_protocol::Version;
 
+use crate::changes::Observed;
 use crate::client::Client;
+use crate::mail::Address;
 use crate::protocol::Protocol;
-use crate::pubsub::{Address, Subscriptions};
+use crate::pubsub::Subscriptions;
 use crate::queued_commands::QueuedCommands;
 use crate::store::{DatabaseNumber, ItemVersion};
+use crate::tracking::{Mode, Reading};
 
 /// The state of one connection that commands see and set.
 #[derive(Debug)]
@@ -26,6 +29,12 @@ pub(crate) struct Session {
     /// The commands since `MULTI`.
     pub(crate) transaction: Option<QueuedCommands>,
     pub(crate) subscriptions: Subscriptions,
+    /// How the client is told about keys that it keeps, if it is.
+    pub(crate) tracking: Option<Reading>,
+    /// Whether it is shown all commands.
+    pub(crate) is_monitor: bool,
+    /// Whether it is the session of a script.
+    pub(crate) is_script: bool,
     /// How other workers reach the client; `None` before a worker has it.
     pub(crate) address: Option<Address>,
     /// The keys that must not change before `EXEC`.
@@ -50,6 +59,9 @@ impl Session {
             is_authenticated,
             transaction: None,
             subscriptions: Subscriptions::default(),
+            tracking: None,
+            is_monitor: false,
+            is_script: false,
             address: None,
             watched: Vec::new(),
             last_command: 0,
@@ -66,19 +78,38 @@ impl Session {
         self.is_authenticated = is_authenticated;
         self.transaction = None;
         self.subscriptions = Subscriptions::default();
+        self.tracking = None;
+        self.is_monitor = false;
         self.watched.clear();
         self.replies = Replies::Sent;
         self.client.labels().name = Box::default();
         self.client.stays.store(false, Ordering::Relaxed);
     }
 
-    /// Whether all commands are executed when they come, and answered.
+    /// Whether all commands are executed when they come, and answered, and nothing is to be noted about reads.
     #[inline]
-    pub(crate) fn executes(&self) -> bool {
-        self.is_authenticated
+    pub(crate) fn executes(&self, observed: Observed) -> bool {
+        !observed.includes_reads()
+            && self.is_authenticated
             && self.transaction.is_none()
             && self.replies == Replies::Sent
+            && self.tracking.as_ref().is_none_or(|reading| reading.mode == Mode::Broadcast)
+            && !self.is_monitor
             && !self.takes_only_messages()
+    }
+
+    /// Whether the keys that the next command reads are registered, so that the client is told when they change.
+    #[inline]
+    pub(crate) fn registers_reads(&self) -> bool {
+        self.tracking.as_ref().is_some_and(Reading::registers)
+    }
+
+    /// Whether other clients may tell it something.
+    pub(crate) fn takes_messages(&self) -> bool {
+        !self.subscriptions.is_empty()
+            || self.tracking.is_some()
+            || self.is_monitor
+            || self.client.takes_invalidations.load(Ordering::Relaxed)
     }
 
     /// Whether the client has subscriptions, and could not tell replies from messages.

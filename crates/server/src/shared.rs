@@ -6,15 +6,19 @@ use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use crate::changes::{Expiries, Observers};
 use crate::clients::Clients;
 use crate::counter::Counter;
 use crate::error_counts::ErrorCounts;
 use crate::latency_events::LatencyEvents;
 use crate::memcached::state::State;
 use crate::metrics::{Totals, WorkerMetrics};
+use crate::monitors::Monitors;
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
+use crate::session::Session;
 use crate::slow_log::SlowLog;
+use crate::tracking::Tracking;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
@@ -29,6 +33,11 @@ pub(crate) struct Shared {
     /// Number of workers with writes that are not committed.
     pub(crate) writers: AtomicUsize,
     pub(crate) subscribers: Subscribers,
+    /// Whether anybody wants to know what commands do.
+    pub(crate) observers: Observers,
+    pub(crate) tracking: Tracking,
+    pub(crate) monitors: Monitors,
+    pub(crate) expiries: Expiries,
     #[cfg(feature = "scripting")]
     pub(crate) scripts: crate::scripting::Scripts,
     pub(crate) memcached: State,
@@ -69,6 +78,17 @@ impl Shared {
     pub(crate) fn reset_totals(&self) {
         let now = Totals::of(&self.worker_metrics);
         *self.reset_totals.lock().unwrap_or_else(PoisonError::into_inner) = now;
+    }
+
+    /// Ends what a session has asked to be told, because the client leaves or resets the session.
+    pub(crate) fn leave(&self, session: &Session) {
+        self.subscribers.remove_all(&session.subscriptions, session.id);
+        if let Some(reading) = &session.tracking {
+            self.tracking.disable(session.id, reading, &self.observers);
+        }
+        if session.is_monitor {
+            self.monitors.remove(session.id, &self.observers);
+        }
     }
 
     /// The value of a parameter on which nothing depends, or its default.

@@ -278,3 +278,24 @@ fn statistics_count_requests() {
         assert!(text.lines().any(|other| other == line), "{line} in {text}");
     }
 }
+
+#[test]
+fn a_pause_holds_memcached_clients_too() {
+    let running = running();
+    let (mut redis, mut client) = (running.client(), running.client());
+    ask(&mut client, "set a 0 0 1\r\nx\r\n", "STORED\r\n");
+    assert_eq!(redis.ask(&["CLIENT", "PAUSE", "60000", "WRITE"]), ok());
+    ask(&mut client, "get a\r\n", "VALUE a 0 1\r\nx\r\nEND\r\n");
+    client.send(b"set a 0 0 1\r\ny\r\nget a\r\nmn\r\n");
+    let is_held = |info: Value| {
+        let Value::Bulk(text) = info else { panic!("{info:?}") };
+        String::from_utf8_lossy(&text).contains("blocked_clients:1\r\n")
+    };
+    while !is_held(redis.ask(&["INFO", "clients"])) {
+        std::thread::yield_now();
+    }
+    assert_eq!(redis.ask(&["GET", "a"]), bulk("x"));
+    assert_eq!(redis.ask(&["CLIENT", "UNPAUSE"]), ok());
+    let reply = "STORED\r\nVALUE a 0 1\r\ny\r\nEND\r\nMN\r\n";
+    assert_eq!(String::from_utf8_lossy(&client.raw(reply.len())), reply);
+}

@@ -1,6 +1,7 @@
 //! `APPEND key value`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 
 pub(super) const COMMAND: Command = Command {
     name: "append",
@@ -18,6 +19,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn append(context: &mut Context<'_>) -> Result<(), Failure> {
     let bytes = context.store().append(&context.arguments[1], &context.arguments[2])?;
+    context.changed(1, Event::APPEND);
     context.reply.count(bytes);
     Ok(())
 }

@@ -4,6 +4,7 @@ use alluvium_protocol::{Reply, integer};
 
 use super::bits;
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -134,17 +135,17 @@ fn bitfield(context: &mut Context<'_>) -> Result<(), Failure> {
     let Some(last_written) = last_written.max() else {
         return get(context, &operations);
     };
-    let mut outcomes = Vec::new();
+    let (mut outcomes, mut is_changed) = (Vec::new(), false);
     context.store().update(&context.arguments[1], &mut |found| {
         let current = found.map_or(&[][..], |found| found.value);
         let mut value = bits::extended(current, last_written);
         outcomes = operations.iter().map(|operation| execute(*operation, &mut value)).collect();
-        if found.is_some() && value == current {
-            Change::Keep
-        } else {
-            Change::Insert(value, Keep::Everything)
-        }
+        is_changed = found.is_none() || value != current;
+        if is_changed { Change::Insert(value, Keep::Everything) } else { Change::Keep }
     })?;
+    if is_changed {
+        context.changed(1, Event::SETBIT);
+    }
     reply(&outcomes, &mut context.reply);
     Ok(())
 }

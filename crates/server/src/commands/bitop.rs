@@ -1,6 +1,7 @@
 //! `BITOP AND|OR|XOR|NOT destkey key [key ...]`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
@@ -29,7 +30,7 @@ fn bitop(context: &mut Context<'_>) -> Result<(), Failure> {
     if combine.is_none() && keys.len() != 1 {
         return Err(Failure::Fixed("ERR BITOP NOT must be called with a single source key."));
     }
-    let mut bytes = 0;
+    let (mut bytes, mut existed) = (0, false);
     let database = context.session.database;
     context.databases.atomically(&mut |inside| {
         let inside = inside.database(database);
@@ -48,11 +49,19 @@ fn bitop(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         bytes = result.len();
         if result.is_empty() {
-            inside.update_any(destination, &mut |_| Change::Remove)
+            inside.update_any(destination, &mut |found| {
+                existed = found.is_some();
+                Change::Remove
+            })
         } else {
             inside.insert(destination, &result, None)
         }
     })?;
+    match bytes {
+        0 if existed => context.changed(2, Event::DEL),
+        0 => {}
+        _ => context.changed(2, Event::SET),
+    }
     context.reply.count(bytes);
     Ok(())
 }

@@ -30,8 +30,8 @@ fn copy(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         at += 1;
     }
-    let from = Place { database: here, key: &context.arguments[1] };
-    let to = Place { database: there, key: &context.arguments[2] };
+    let from = Place { database: here, key: context.arguments.get(1).unwrap_or_default() };
+    let to = Place { database: there, key: context.arguments.get(2).unwrap_or_default() };
     if here == there && from.key == to.key {
         return Err(SAME);
     }

@@ -1,6 +1,7 @@
 //! `DEL key [key ...]`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::data;
 use crate::store::Change;
 
@@ -29,6 +30,9 @@ pub(super) fn del(context: &mut Context<'_>) -> Result<(), Failure> {
         })?;
         if let Some(id) = removed {
             context.store().discard_collection(id)?;
+        }
+        if existed {
+            context.changed_key(key, Event::DEL);
         }
         deleted += usize::from(existed);
     }

@@ -5,8 +5,8 @@ use std::time::Instant;
 use alluvium_protocol::Arguments;
 
 use super::{
-    Command, Context, Failure, client, exec, find, help, number_of, psubscribe, punsubscribe, subscribe,
-    unsubscribe,
+    Command, Context, Failure, client, exec, find, help, number_of, observe, psubscribe, punsubscribe,
+    subscribe, unsubscribe,
 };
 use crate::pause::Paused;
 use crate::session::{Replies, Session};
@@ -39,6 +39,13 @@ pub(crate) fn execute(context: &mut Context<'_>) -> bool {
     if let Err(failure) = outcome {
         context.reply.rewind(buffered);
         write_failure(context, failure);
+    }
+    let session = &mut *context.session;
+    if let Some(reading) = &mut session.tracking
+        && session.transaction.is_none()
+        && !context.arguments[0].eq_ignore_ascii_case(client::COMMAND.name.as_bytes())
+    {
+        reading.is_caching_given = false;
     }
     if context.session.replies != Replies::Sent {
         if !(succeeded && is_answered_by_messages(&context.arguments[0])) {
@@ -103,6 +110,10 @@ pub(super) fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
             text(&context.arguments[0], 128).to_ascii_lowercase()
         )));
     }
+    if context.session.is_monitor && (command.is_write() || command.flags.contains(&"readonly")) {
+        refuse_transaction(context);
+        return Err(Failure::Fixed("ERR Replica can't interact with the keyspace"));
+    }
     match &mut context.session.transaction {
         Some(queue) if !NEVER_QUEUED.contains(&command.name) => {
             if command.flags.contains(&"no_multi") {
@@ -128,7 +139,7 @@ fn time(command: &'static Command, context: &mut Context<'_>) -> Result<(), Fail
     let (slow_log, events) = (&context.shared.slow_log, &context.shared.latency_events);
     let is_timed = slow_log.threshold_us() >= 0 || events.threshold_ms() > 0;
     let begun = is_timed.then(Instant::now);
-    let outcome = (command.handler)(context);
+    let outcome = observe::execute(command, context);
     let Some(duration) = begun.map(|begun| begun.elapsed()) else { return outcome };
     if events.keeps(duration) {
         events.add(if command.flags.contains(&"fast") { "fast-command" } else { "command" }, duration);

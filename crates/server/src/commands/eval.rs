@@ -2,6 +2,7 @@
 
 use super::{Command, Context, Failure};
 use crate::scripting::{self, Digest, Outcome, Request};
+use crate::tracking::{Mode, Reading};
 
 pub(super) const COMMAND: Command = Command {
     name: "eval",
@@ -60,6 +61,12 @@ fn execute(
         return Err(Failure::Fixed("ERR Number of keys can't be greater than number of args"));
     }
     let keys = usize::try_from(keys).map_err(|_| Failure::Fixed("ERR Number of keys can't be negative"))?;
+    if let Some(command) = super::find(&arguments[0]) {
+        // In front of the commands of the script.
+        super::observe::show(command, context);
+    }
+    let tracking = context.session.tracking.clone().filter(Reading::registers);
+    let tracking = tracking.map(|reading| Reading { mode: Mode::All, ..reading });
     let (start, messages) = (context.reply.buffered_bytes(), context.outbox.len());
     let (databases, mut stopped) = (context.databases, None);
     let committed = databases.atomically(&mut |inside| {
@@ -73,6 +80,7 @@ fn execute(
             is_read_only,
             database: context.session.database,
             session_id: context.session.id,
+            tracking: tracking.clone(),
             shared: context.shared,
             databases: inside,
             outbox: &mut *context.outbox,

@@ -3,6 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::{Context, Failure};
+use crate::changes::Event;
 use crate::data;
 use crate::store::Change;
 
@@ -116,13 +117,15 @@ pub(super) fn set_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> R
     let conditions = Conditions::of(context)?;
     let command = String::from_utf8_lossy(&context.arguments[0]).to_ascii_lowercase();
     let at_ms = absolute_ms(context.integer(2)?, unit, base).ok_or_else(|| invalid(&command))?;
-    let (mut is_changed, mut removed) = (false, None);
+    let (mut is_changed, mut removed, mut event) = (false, None, Event::EXPIRE);
     context.store().update_any(&context.arguments[1], &mut |found| {
         is_changed = found.is_some_and(|found| conditions.hold(found.expires_at_ms, at_ms));
+        event = Event::EXPIRE;
         match u64::try_from(at_ms) {
             _ if !is_changed => Change::Keep,
             Ok(at) if at_ms > now_ms() => Change::Expire(Some(at)),
             _ => {
+                event = Event::DEL;
                 removed = found.and_then(|found| data::id_of(found.kind, found.value));
                 Change::Remove
             }
@@ -130,6 +133,9 @@ pub(super) fn set_expiry(context: &mut Context<'_>, unit: Unit, base: Base) -> R
     })?;
     if let Some(id) = removed.filter(|_| is_changed) {
         context.store().discard_collection(id)?;
+    }
+    if is_changed {
+        context.changed(1, event);
     }
     context.reply.integer(i64::from(is_changed));
     Ok(())

@@ -19,6 +19,7 @@ fn flushall(context: &mut Context<'_>) -> Result<(), Failure> {
     check_options(context)?;
     for number in context.shared.store.opened() {
         context.databases.database(number).clear()?;
+        context.outbox.cleared(number);
     }
     context.reply.ok();
     Ok(())

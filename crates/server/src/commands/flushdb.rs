@@ -13,6 +13,7 @@ pub(super) const COMMAND: Command = Command {
 fn flushdb(context: &mut Context<'_>) -> Result<(), Failure> {
     check_options(context)?;
     context.store().clear()?;
+    context.outbox.cleared(context.session.database);
     context.reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `GETDEL key`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
@@ -22,6 +23,9 @@ fn getdel(context: &mut Context<'_>) -> Result<(), Failure> {
         before = found.map(|found| found.value.to_vec());
         if found.is_some() { Change::Remove } else { Change::Keep }
     })?;
+    if before.is_some() {
+        context.changed(1, Event::DEL);
+    }
     context.reply.optional_bulk(before.as_deref());
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::expiry::{future, option};
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
@@ -25,16 +26,21 @@ fn getex(context: &mut Context<'_>) -> Result<(), Failure> {
         (4, Some(kind)) => Some(Some(future(context, 3, kind, "getex")?)),
         _ => return Err(Failure::SYNTAX),
     };
-    let mut before: Option<Vec<u8>> = None;
+    let (mut before, mut event) = (None::<Vec<u8>>, None);
     context.store().update(&context.arguments[1], &mut |found| {
         before = found.map(|found| found.value.to_vec());
+        event = None;
         match expiry {
             Some(expiry) if found.is_some_and(|found| found.expires_at_ms != expiry) => {
+                event = Some(if expiry.is_some() { Event::EXPIRE } else { Event::PERSIST });
                 Change::Expire(expiry)
             }
             _ => Change::Keep,
         }
     })?;
+    if let Some(event) = event {
+        context.changed(1, event);
+    }
     context.reply.optional_bulk(before.as_deref());
     Ok(())
 }

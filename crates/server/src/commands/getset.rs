@@ -1,6 +1,7 @@
 //! `GETSET key value`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -22,6 +23,7 @@ fn getset(context: &mut Context<'_>) -> Result<(), Failure> {
         before = found.map(|found| found.value.to_vec());
         Change::Insert(value.to_vec(), Keep::Nothing)
     })?;
+    context.changed(1, Event::SET);
     context.reply.optional_bulk(before.as_deref());
     Ok(())
 }

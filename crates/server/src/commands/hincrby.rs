@@ -3,6 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -32,7 +33,9 @@ fn hincrby(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    context.reply.integer(outcome?);
+    let sum = outcome?;
+    context.changed(1, Event::HINCRBY);
+    context.reply.integer(sum);
     Ok(())
 }
 

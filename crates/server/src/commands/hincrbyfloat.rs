@@ -2,6 +2,7 @@
 
 use super::incrbyfloat::sum;
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::extended::Number;
 use crate::store::Kind;
 
@@ -36,6 +37,8 @@ fn hincrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         Ok(())
     })?;
-    context.reply.bulk(outcome?.as_bytes());
+    let sum = outcome?;
+    context.changed(1, Event::HINCRBYFLOAT);
+    context.reply.bulk(sum.as_bytes());
     Ok(())
 }

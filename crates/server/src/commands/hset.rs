@@ -1,6 +1,7 @@
 //! `HSET key field value [field value ...]`
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -37,5 +38,6 @@ pub(super) fn set_fields(context: &mut Context<'_>, command: &str) -> Result<usi
         }
         Ok(())
     })?;
+    context.changed(1, Event::HSET);
     Ok(added)
 }

@@ -1,6 +1,7 @@
 //! `HSETNX key field value`
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -27,6 +28,9 @@ fn hsetnx(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         Ok(())
     })?;
+    if is_new {
+        context.changed(1, Event::HSET);
+    }
     context.reply.integer(i64::from(is_new));
     Ok(())
 }

@@ -3,6 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -36,7 +37,9 @@ pub(super) fn add(context: &mut Context<'_>, increment: i64) -> Result<(), Failu
             }
         }
     })?;
-    context.reply.integer(outcome?);
+    let sum = outcome?;
+    context.changed(1, Event::INCRBY);
+    context.reply.integer(sum);
     Ok(())
 }
 

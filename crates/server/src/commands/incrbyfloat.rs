@@ -1,6 +1,7 @@
 //! `INCRBYFLOAT key increment`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::extended::{Extended, Number};
 use crate::store::{Change, Keep};
 
@@ -29,7 +30,9 @@ fn incrbyfloat(context: &mut Context<'_>) -> Result<(), Failure> {
             Ok(sum) => Change::Insert(sum.clone().into_bytes(), Keep::Everything),
         }
     })?;
-    context.reply.bulk(outcome?.as_bytes());
+    let sum = outcome?;
+    context.changed(1, Event::INCRBYFLOAT);
+    context.reply.bulk(sum.as_bytes());
     Ok(())
 }
 

@@ -3,6 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Context, Failure};
+use crate::changes::Event;
 use crate::data::{self, Collection};
 use crate::store::{Kind, StoreError};
 use crate::{glob, random};
@@ -41,6 +42,14 @@ pub(super) fn read(
     body: &mut dyn FnMut(Option<&Collection<'_>>) -> Result<(), StoreError>,
 ) -> Result<(), Failure> {
     Ok(data::read(context.store(), key, kind, body)?)
+}
+
+/// Notes that members were removed, and the key with the last one.
+pub(super) fn removed(context: &mut Context<'_>, key_at: usize, event: Event, is_empty: bool) {
+    context.changed(key_at, event);
+    if is_empty {
+        context.changed(key_at, Event::DEL);
+    }
 }
 
 /// All members of the collection under `key`.

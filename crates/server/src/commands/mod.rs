@@ -5,10 +5,11 @@
 
 use alluvium_protocol::{Arguments, Reply, integer};
 
-use crate::pubsub::Outbox;
+use crate::changes::Event;
+use crate::mail::Outbox;
 use crate::session::Session;
 use crate::shared::Shared;
-use crate::store::{Database, Databases, StoreError, WrongType};
+use crate::store::{Database, DatabaseNumber, Databases, StoreError, WrongType};
 
 mod append;
 mod auth;
@@ -82,11 +83,13 @@ mod lcs;
 mod members;
 mod memory;
 mod mget;
+mod monitor;
 mod move_;
 mod mset;
 mod msetnx;
 mod multi;
 mod object;
+mod observe;
 mod persist;
 mod pexpire;
 mod pexpireat;
@@ -237,6 +240,24 @@ impl<'a> Context<'a> {
     /// The database that the client has selected.
     pub(crate) fn store(&self) -> &'a dyn Database {
         self.databases.database(self.session.database)
+    }
+
+    /// Notes what the command has done to the key that is the argument at `position`, in the selected database. Must be
+    /// called after the write, and after the command's own transaction.
+    #[inline]
+    pub(crate) fn changed(&mut self, position: usize, event: Event) {
+        self.changed_key(self.arguments.get(position).unwrap_or_default(), event);
+    }
+
+    /// Like [`Context::changed`], of any key.
+    #[inline]
+    pub(crate) fn changed_key(&mut self, key: &[u8], event: Event) {
+        self.changed_in(self.session.database, key, event);
+    }
+
+    /// Like [`Context::changed`], of another database.
+    pub(crate) fn changed_in(&mut self, database: DatabaseNumber, key: &[u8], event: Event) {
+        self.outbox.changed(self.shared, database, self.session.id, key, event);
     }
 
     /// The argument at `position` as an integer.

@@ -16,7 +16,8 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn move_(context: &mut Context<'_>) -> Result<(), Failure> {
-    let (here, there, key) = (context.session.database, database(context, 2)?, &context.arguments[1]);
+    let (here, there, key) =
+        (context.session.database, database(context, 2)?, context.arguments.get(1).unwrap_or_default());
     if here == there {
         return Err(SAME);
     }

@@ -1,6 +1,7 @@
 //! `MSET key value [key value ...]`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 
 pub(super) const COMMAND: Command = Command {
     name: "mset",
@@ -24,6 +25,7 @@ fn mset(context: &mut Context<'_>) -> Result<(), Failure> {
     let keys = arguments.from(1).iter().step_by(2);
     let values = arguments.from(2).iter().step_by(2);
     context.store().insert_many(&mut keys.zip(values))?;
+    arguments.from(1).iter().step_by(2).for_each(|key| context.changed_key(key, Event::SET));
     context.reply.ok();
     Ok(())
 }

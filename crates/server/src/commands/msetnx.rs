@@ -1,6 +1,7 @@
 //! `MSETNX key value [key value ...]`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 
 pub(super) const COMMAND: Command = Command {
     name: "msetnx",
@@ -35,6 +36,9 @@ fn msetnx(context: &mut Context<'_>) -> Result<(), Failure> {
         is_set = true;
         inside.insert_many(&mut keys().zip(arguments.from(2).iter().step_by(2)))
     })?;
+    if is_set {
+        arguments.from(1).iter().step_by(2).for_each(|key| context.changed_key(key, Event::SET));
+    }
     context.reply.integer(is_set.into());
     Ok(())
 }

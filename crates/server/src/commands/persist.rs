@@ -1,6 +1,7 @@
 //! `PERSIST key`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::Change;
 
 pub(super) const COMMAND: Command = Command {
@@ -21,6 +22,9 @@ fn persist(context: &mut Context<'_>) -> Result<(), Failure> {
         did_expire = found.is_some_and(|found| found.expires_at_ms.is_some());
         if did_expire { Change::Expire(None) } else { Change::Keep }
     })?;
+    if did_expire {
+        context.changed(1, Event::PERSIST);
+    }
     context.reply.integer(i64::from(did_expire));
     Ok(())
 }

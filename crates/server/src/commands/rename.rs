@@ -20,10 +20,10 @@ pub(super) const COMMAND: Command = Command {
 };
 
 /// Returns whether the key has a new name.
-pub(super) fn rename(context: &Context<'_>, replaces: bool) -> Result<bool, Failure> {
+pub(super) fn rename(context: &mut Context<'_>, replaces: bool) -> Result<bool, Failure> {
     const NO_SUCH_KEY: Failure = Failure::Fixed("ERR no such key");
     let database = context.session.database;
-    let [from, to] = [1, 2].map(|at| Place { database, key: &context.arguments[at] });
+    let [from, to] = [1, 2].map(|at| Place { database, key: context.arguments.get(at).unwrap_or_default() });
     if from.key == to.key {
         return if context.store().contains(from.key)? { Ok(false) } else { Err(NO_SUCH_KEY) };
     }

@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn reset(context: &mut Context<'_>) -> Result<(), Failure> {
-    context.shared.subscribers.remove_all(&context.session.subscriptions, context.session.id);
+    context.shared.leave(context.session);
     context.session.reset(context.shared.options.password.is_none());
     context.reply.set_version(context.session.version);
     context.reply.simple("RESET");

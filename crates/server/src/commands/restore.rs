@@ -2,6 +2,7 @@
 
 use super::expiry::now_ms;
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::dump_payload::{self, PayloadError};
 use crate::store::{Change, Keep};
 
@@ -77,12 +78,18 @@ fn restore(context: &mut Context<'_>) -> Result<(), Failure> {
         // It has expired on the way: nothing is there afterwards.
         _ => Change::Remove,
     };
-    let mut outcome = Ok(());
+    let (mut outcome, mut existed) = (Ok(()), false);
     context.store().update_any(key, &mut |found| {
         outcome = if found.is_some() && !options.replaces { Err(BUSY) } else { Ok(()) };
+        existed = found.is_some();
         if outcome.is_ok() { change.clone() } else { Change::Keep }
     })?;
     outcome?;
+    match change {
+        Change::Remove if existed => context.changed(1, Event::DEL),
+        Change::Remove => {}
+        _ => context.changed(1, Event::RESTORE),
+    }
     context.reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `SADD key member [member ...]`
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -27,6 +28,9 @@ fn sadd(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         Ok(())
     })?;
+    if added > 0 {
+        context.changed(1, Event::SADD);
+    }
     context.reply.count(added);
     Ok(())
 }

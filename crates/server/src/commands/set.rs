@@ -2,6 +2,7 @@
 
 use super::expiry::{future, option};
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::data;
 use crate::store::{Change, Keep, Kind, StoreError, WrongType};
 
@@ -44,6 +45,7 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     // What does not depend on the old value is written without reading it.
     if let Some(expires_at_ms) = expires_at_ms {
         context.store().insert(key, value, expires_at_ms)?;
+        note(context, keep);
         context.reply.ok();
         return Ok(());
     }
@@ -67,6 +69,9 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
     if let Some(id) = replaced {
         context.store().discard_collection(id)?;
     }
+    if stored {
+        note(context, keep);
+    }
     match (wants_previous, stored) {
         (true, _) if !is_string => return Err(StoreError::from(WrongType).into()),
         (true, _) => context.reply.optional_bulk(previous.as_deref()),
@@ -74,6 +79,13 @@ fn set(context: &mut Context<'_>) -> Result<(), Failure> {
         (false, false) => context.reply.null(),
     }
     Ok(())
+}
+
+fn note(context: &mut Context<'_>, keep: Keep) {
+    context.changed(1, Event::SET);
+    if matches!(keep, Keep::NothingUntil(_)) {
+        context.changed(1, Event::EXPIRE);
+    }
 }
 
 fn options(context: &Context<'_>) -> Result<Options, Failure> {

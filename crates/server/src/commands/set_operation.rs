@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use alluvium_protocol::Arguments;
 
 use super::{Context, Failure};
+use crate::changes::Event;
 use crate::data;
 use crate::store::{Change, DatabaseNumber, Databases, Kind, StoreError};
 
@@ -54,12 +55,13 @@ pub(super) fn intersection_len(context: &Context<'_>, keys: Arguments<'_>) -> Re
 /// number of its members.
 pub(super) fn store(context: &mut Context<'_>, operation: Operation) -> Result<(), Failure> {
     let (arguments, number) = (context.arguments, context.session.database);
-    let mut len = 0;
+    let (mut len, mut existed) = (0, false);
     context.databases.atomically(&mut |inside| {
         let result = combine(inside, number, operation, arguments.from(2))?;
         len = result.len();
         let (database, mut replaced) = (inside.database(number), None);
         database.update_any(&arguments[1], &mut |found| {
+            existed = found.is_some();
             replaced = found.and_then(|found| data::id_of(found.kind, found.value));
             Change::Remove
         })?;
@@ -70,6 +72,13 @@ pub(super) fn store(context: &mut Context<'_>, operation: Operation) -> Result<(
             result.iter().try_for_each(|member| set.insert(member, b"").map(drop))
         })
     })?;
+    match (len, operation) {
+        (0, _) if existed => context.changed(1, Event::DEL),
+        (0, _) => {}
+        (_, Operation::Difference) => context.changed(1, Event::SDIFFSTORE),
+        (_, Operation::Intersection) => context.changed(1, Event::SINTERSTORE),
+        (_, Operation::Union) => context.changed(1, Event::SUNIONSTORE),
+    }
     context.reply.count(len);
     Ok(())
 }

@@ -4,6 +4,7 @@ use alluvium_protocol::integer;
 
 use super::bits;
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -26,17 +27,21 @@ fn setbit(context: &mut Context<'_>) -> Result<(), Failure> {
         Some(1) => true,
         _ => return Err(Failure::Fixed("ERR bit is not an integer or out of range")),
     };
-    let mut was_set = false;
+    let (mut was_set, mut is_changed) = (false, false);
     context.store().update(&context.arguments[1], &mut |found| {
         let current = found.map_or(&[][..], |found| found.value);
         was_set = bits::bit(current, offset);
-        if was_set == is_set && offset / 8 < current.len() as u64 {
+        is_changed = was_set != is_set || offset / 8 >= current.len() as u64;
+        if !is_changed {
             return Change::Keep;
         }
         let mut value = bits::extended(current, offset);
         bits::set_bit(&mut value, offset, is_set);
         Change::Insert(value, Keep::Everything)
     })?;
+    if is_changed {
+        context.changed(1, Event::SETBIT);
+    }
     context.reply.integer(i64::from(was_set));
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::expiry::{Base, Unit, future};
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 
 pub(super) const COMMAND: Command = Command {
     name: "setex",
@@ -19,6 +20,8 @@ pub(super) const COMMAND: Command = Command {
 fn setex(context: &mut Context<'_>) -> Result<(), Failure> {
     let at_ms = future(context, 2, (Unit::Seconds, Base::Now), "setex")?;
     context.store().insert(&context.arguments[1], &context.arguments[3], Some(at_ms))?;
+    context.changed(1, Event::SET);
+    context.changed(1, Event::EXPIRE);
     context.reply.ok();
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `SETNX key value`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -22,6 +23,9 @@ fn setnx(context: &mut Context<'_>) -> Result<(), Failure> {
         is_new = found.is_none();
         if is_new { Change::Insert(value.to_vec(), Keep::Nothing) } else { Change::Keep }
     })?;
+    if is_new {
+        context.changed(1, Event::SET);
+    }
     context.reply.integer(i64::from(is_new));
     Ok(())
 }

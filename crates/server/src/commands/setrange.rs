@@ -1,6 +1,7 @@
 //! `SETRANGE key offset value`
 
 use super::{Command, Context, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Keep};
 
 pub(super) const COMMAND: Command = Command {
@@ -43,6 +44,10 @@ fn setrange(context: &mut Context<'_>) -> Result<(), Failure> {
         length = Ok(value.len());
         Change::Insert(value, Keep::Everything)
     })?;
-    context.reply.count(length?);
+    let length = length?;
+    if !part.is_empty() {
+        context.changed(1, Event::SETRANGE);
+    }
+    context.reply.count(length);
     Ok(())
 }

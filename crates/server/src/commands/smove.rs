@@ -1,6 +1,7 @@
 //! `SMOVE source destination member`
 
-use super::{Command, Context, Failure};
+use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::data;
 use crate::store::Kind;
 
@@ -21,7 +22,7 @@ pub(super) const COMMAND: Command = Command {
 fn smove(context: &mut Context<'_>) -> Result<(), Failure> {
     let (arguments, number) = (context.arguments, context.session.database);
     let member = &arguments[3];
-    let mut is_moved = false;
+    let (mut is_moved, mut is_empty, mut is_new) = (false, false, false);
     context.databases.atomically(&mut |inside| {
         let mut is_there = false;
         data::read(inside.database(number), &arguments[1], Kind::Set, &mut |set| {
@@ -34,9 +35,22 @@ fn smove(context: &mut Context<'_>) -> Result<(), Failure> {
         if !is_there || arguments[1] == arguments[2] {
             return Ok(());
         }
-        data::write(inside, number, &arguments[1], Kind::Set, &mut |set| set.remove(member).map(drop))?;
-        data::write(inside, number, &arguments[2], Kind::Set, &mut |set| set.insert(member, b"").map(drop))
+        data::write(inside, number, &arguments[1], Kind::Set, &mut |set| {
+            set.remove(member)?;
+            is_empty = set.len() == 0;
+            Ok(())
+        })?;
+        data::write(inside, number, &arguments[2], Kind::Set, &mut |set| {
+            is_new = set.insert(member, b"")?;
+            Ok(())
+        })
     })?;
+    if is_moved && arguments[1] != arguments[2] {
+        members::removed(context, 1, Event::SREM, is_empty);
+        if is_new {
+            context.changed(2, Event::SADD);
+        }
+    }
     context.reply.integer(i64::from(is_moved));
     Ok(())
 }

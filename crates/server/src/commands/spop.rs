@@ -1,6 +1,7 @@
 //! `SPOP key [count]`
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -25,14 +26,18 @@ fn spop(context: &mut Context<'_>) -> Result<(), Failure> {
             .map_err(|_| Failure::Fixed("ERR value is out of range, must be positive"))?,
         _ => return Err(Failure::SYNTAX),
     };
-    let mut picked = members::Members::new();
+    let (mut picked, mut is_empty) = (members::Members::new(), false);
     members::write(context, &arguments[1], Kind::Set, &mut |set| {
         picked = members::pick_different(set, count)?;
         for (member, _) in &picked {
             set.remove(member)?;
         }
+        is_empty = set.len() == 0;
         Ok(())
     })?;
+    if !picked.is_empty() {
+        members::removed(context, 1, Event::SPOP, is_empty);
+    }
     if arguments.len() == 2 {
         context.reply.optional_bulk(picked.first().map(|(member, _)| &**member));
         return Ok(());

@@ -1,6 +1,7 @@
 //! `SREM key member [member ...]`
 
 use super::{Command, Context, Failure, members};
+use crate::changes::Event;
 use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
@@ -19,14 +20,18 @@ pub(super) const COMMAND: Command = Command {
 
 fn srem(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
-    let mut removed = 0;
+    let (mut removed, mut is_empty) = (0, false);
     members::write(context, &arguments[1], Kind::Set, &mut |set| {
         removed = 0;
         for member in arguments.from(2).iter() {
             removed += usize::from(set.remove(member)?);
         }
+        is_empty = set.len() == 0;
         Ok(())
     })?;
+    if removed > 0 {
+        members::removed(context, 1, Event::SREM, is_empty);
+    }
     context.reply.count(removed);
     Ok(())
 }

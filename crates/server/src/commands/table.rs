@@ -74,6 +74,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     lcs::COMMAND,
     memory::COMMAND,
     mget::COMMAND,
+    monitor::COMMAND,
     move_::COMMAND,
     mset::COMMAND,
     msetnx::COMMAND,

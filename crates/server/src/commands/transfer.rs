@@ -3,6 +3,7 @@
 use alluvium_protocol::integer;
 
 use super::{Context, Failure};
+use crate::changes::Event;
 use crate::data;
 use crate::store::{Attributes, Change, Database, DatabaseNumber, Kind, StoreError};
 
@@ -31,7 +32,7 @@ pub(super) enum Outcome {
 
 /// Puts a copy of an item with its expiry at another place, and removes the item if it goes, all at one moment.
 pub(super) fn transfer(
-    context: &Context<'_>,
+    context: &mut Context<'_>,
     from: Place<'_>,
     to: Place<'_>,
     source: Source,
@@ -72,6 +73,17 @@ pub(super) fn transfer(
         }
         if source == Source::Goes { remove(here, from.key) } else { Ok(()) }
     })?;
+    if outcome == Outcome::Done {
+        let (left, arrived) = match source {
+            Source::Stays => (None, Event::COPY_TO),
+            Source::Goes if from.database == to.database => (Some(Event::RENAME_FROM), Event::RENAME_TO),
+            Source::Goes => (Some(Event::MOVE_FROM), Event::MOVE_TO),
+        };
+        if let Some(event) = left {
+            context.changed_in(from.database, from.key, event);
+        }
+        context.changed_in(to.database, to.key, arrived);
+    }
     Ok(outcome)
 }
 

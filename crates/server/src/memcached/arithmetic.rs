@@ -7,6 +7,7 @@ use alluvium_protocol::memcached::{
 
 use super::item::{Lifetime, cas, cas_of, now_s, string, ttl_s};
 use super::{Context, Count, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Found, Mark};
 
 /// The counts of hits and misses.
@@ -33,7 +34,7 @@ pub(super) fn count(
     context: &mut Context<'_>,
 ) -> Result<(), Failure> {
     let mut outcome = None;
-    context.database().update_any(key.text(), &mut |found| {
+    context.writer.update(key.text(), Event::INCRBY, &mut |found| {
         outcome = None;
         let Some(found) = string(found) else { return Change::Keep };
         let Some(number) = direction.apply(found.value, delta) else {
@@ -61,7 +62,7 @@ pub(super) fn meta_count(request: &MetaArithmetic<'_>, context: &mut Context<'_>
     let mark = Mark { cas: request.new_cas.unwrap_or(0), ..Mark::default() };
     let mut outcome = Ok(None);
     let mut buffer = KeyBuffer::default();
-    context.database().update_any(request.key.bytes(&mut buffer), &mut |found| {
+    context.writer.update(request.key.bytes(&mut buffer), Event::INCRBY, &mut |found| {
         let Some(found) = string(found) else {
             let Some(exptime) = request.vivify else {
                 outcome = Ok(None);

@@ -4,11 +4,12 @@ use alluvium_protocol::memcached::{Answer, Key, KeyBuffer, MetaDelete, Outcome};
 
 use super::item::{Lifetime, cas, now_s, string};
 use super::{Context, Count, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Mark};
 
 pub(super) fn delete(key: Key<'_>, context: &mut Context<'_>) -> Result<(), Failure> {
     let mut is_found = false;
-    context.database().update_any(key.text(), &mut |found| {
+    context.writer.update(key.text(), Event::DEL, &mut |found| {
         is_found = string(found).is_some();
         if is_found { Change::Remove } else { Change::Keep }
     })?;
@@ -21,7 +22,7 @@ pub(super) fn meta_delete(request: &MetaDelete<'_>, context: &mut Context<'_>) -
     let mut outcome = Outcome::NotFound;
     let mut buffer = KeyBuffer::default();
     let (now_s, ticket) = (now_s(), context.shared.memcached.tickets.next());
-    context.database().update_any(request.key.bytes(&mut buffer), &mut |found| {
+    context.writer.update(request.key.bytes(&mut buffer), Event::SET, &mut |found| {
         let Some(found) = string(found) else {
             outcome = Outcome::NotFound;
             return Change::Keep;

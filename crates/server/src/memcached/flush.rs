@@ -7,6 +7,7 @@ use alluvium_protocol::memcached::{Answer, Expiry};
 
 use super::item::now_s;
 use super::{Context, Count, DATABASE, Failure};
+use crate::mail::Outbox;
 use crate::shared::Shared;
 
 pub(super) fn flush_all(delay: i64, context: &mut Context<'_>) -> Result<(), Failure> {
@@ -16,7 +17,7 @@ pub(super) fn flush_all(delay: i64, context: &mut Context<'_>) -> Result<(), Fai
         Expiry::At(at_s) => context.shared.memcached.flush_at_s.store(at_s, Ordering::Relaxed),
         Expiry::Now | Expiry::Never => {
             context.shared.memcached.flush_at_s.store(0, Ordering::Relaxed);
-            context.database().clear()?;
+            context.writer.clear()?;
         }
     }
     context.reply.answer(Answer::Ok);
@@ -38,6 +39,9 @@ pub(crate) fn flush_if_due(shared: &Shared) -> Option<Duration> {
         let cleared = shared.store.database(DATABASE).clear().and_then(|()| shared.store.commit());
         shared.writers.fetch_sub(1, Ordering::AcqRel);
         if cleared.is_ok() {
+            let mut outbox = Outbox::default();
+            outbox.cleared(DATABASE);
+            outbox.send(shared);
             let _ = time.compare_exchange(at_s, 0, Ordering::Relaxed, Ordering::Relaxed);
             return None;
         }

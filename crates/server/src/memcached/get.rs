@@ -4,6 +4,7 @@ use alluvium_protocol::memcached::{Get, ItemFacts, Key, Limits, MetaGet, Parser,
 
 use super::item::{Lifetime, cas, now_s, string, ttl_s};
 use super::{Context, Count, Counts, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Database, Found, Mark};
 
 /// How the outcome of a lookup is written.
@@ -152,7 +153,7 @@ pub(super) fn get(request: &Get<'_>, context: &mut Context<'_>) -> Result<(), Fa
             }
         };
         match lifetime {
-            Some(lifetime) => database.update_any(key.text(), &mut |found| {
+            Some(lifetime) => context.writer.update(key.text(), Event::EXPIRE, &mut |found| {
                 write(found);
                 if string(found).is_some() { lifetime.expire() } else { Change::Keep }
             })?,

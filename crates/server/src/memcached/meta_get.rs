@@ -5,6 +5,7 @@ use alluvium_protocol::memcached::{DebugFacts, ItemFacts, Key, KeyBuffer, MetaGe
 use super::get::facts;
 use super::item::{Lifetime, cas_of, now_s, string, ttl_s};
 use super::{Context, Count, Failure};
+use crate::changes::Event;
 use crate::store::{Change, Mark};
 
 /// The size class of all items, where memcached has one for each slab.
@@ -16,8 +17,8 @@ pub(super) fn get(request: &MetaGet<'_>, context: &mut Context<'_>) -> Result<()
     let mut buffer = KeyBuffer::default();
     let mut is_hit = false;
     let new_cas = request.new_cas.unwrap_or_else(|| context.shared.memcached.tickets.next());
-    let (reply, database) = (&mut context.reply, context.shared.store.database(super::DATABASE));
-    database.update_any(request.key.bytes(&mut buffer), &mut |found| {
+    let reply = &mut context.reply;
+    context.writer.update(request.key.bytes(&mut buffer), Event::SET, &mut |found| {
         reply.rewind(start);
         let found = string(found);
         is_hit = found.is_some();

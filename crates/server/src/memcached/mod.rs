@@ -15,9 +15,11 @@ pub(crate) mod state;
 mod statistics;
 mod store;
 mod touch;
+mod writer;
 
 use alluvium_protocol::memcached::{Answer, Error, Reply, Request};
 
+use crate::pause::Paused;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Database, DatabaseNumber, StoreError};
@@ -25,6 +27,7 @@ use crate::store::{Database, DatabaseNumber, StoreError};
 pub(crate) use counts::{Count, Counts};
 pub(crate) use flush::flush_if_due;
 pub(crate) use get::{Form, Lookup};
+pub(crate) use writer::Writer;
 
 /// The version of memcached whose behaviour and texts are kept. Clients choose features by it.
 const MEMCACHED_VERSION: &str = "1.6.18";
@@ -37,6 +40,7 @@ pub(crate) struct Context<'a> {
     pub(crate) reply: Reply<'a>,
     pub(crate) session: &'a mut Session,
     pub(crate) shared: &'a Shared,
+    pub(crate) writer: Writer<'a>,
     pub(crate) counts: &'a mut Counts,
 }
 
@@ -80,6 +84,14 @@ pub(crate) fn may_write(request: &Request<'_>) -> bool {
         | Request::Shutdown(_)
         | Request::MetaNoOperation
         | Request::MetaDebug { .. } => false,
+    }
+}
+
+/// Whether a request must wait while clients are paused.
+pub(crate) fn waits(paused: Paused, request: &Request<'_>) -> bool {
+    match paused {
+        Paused::Writes => may_write(request),
+        Paused::All => true,
     }
 }
 

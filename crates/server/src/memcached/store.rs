@@ -4,6 +4,7 @@ use alluvium_protocol::memcached::{Answer, KeyBuffer, MetaStore, Outcome, Store,
 
 use super::item::{Lifetime, cas, cas_of, is_newer, now_s, string};
 use super::{Context, Count, Failure};
+use crate::changes::Event;
 use crate::store::{Attributes, Change, Found, Mark, StoreError};
 
 /// What `ms` can ask for and the classic commands cannot.
@@ -56,11 +57,15 @@ fn write(store: &Store<'_>, extra: &Extra, context: &mut Context<'_>) -> Result<
         && extra.new_cas.is_none()
     {
         let attributes = Attributes { flags: store.client_flags, expires_at_ms };
-        context.database().insert_with(key, store.value, attributes)?;
+        context.writer.insert(key, store.value, attributes)?;
         return Ok(new.stored(store.value, store.client_flags, new.mark));
     }
     let mut stored = new.refused(Outcome::NotStored);
-    context.database().update_any(key, &mut |found| {
+    let event = match store.mode {
+        StoreMode::Append | StoreMode::Prepend => Event::APPEND,
+        StoreMode::Set | StoreMode::Add | StoreMode::Replace => Event::SET,
+    };
+    context.writer.update(key, event, &mut |found| {
         let change;
         (change, stored) = match string(found) {
             Some(found) => new.over(&found),

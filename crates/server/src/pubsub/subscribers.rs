@@ -1,31 +1,12 @@
 //! [`Subscribers`]: who has subscribed to what.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use super::message::Outbox;
 use super::subscriptions::{Subscriptions, Topic};
 use crate::glob;
-use crate::inbox::Inbox;
-
-/// How to reach a client from any thread.
-#[derive(Clone)]
-pub(crate) struct Address {
-    /// The inbox of its worker.
-    pub(crate) inbox: Arc<Inbox>,
-    /// Number of its connection at the worker. Another client may have the number after it: see `session`.
-    pub(crate) connection: usize,
-    /// Number of its session.
-    pub(crate) session: u64,
-}
-
-impl fmt::Debug for Address {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Address({}, {})", self.connection, self.session)
-    }
-}
+use crate::mail::{Address, Content, Outbox};
 
 type Names = BTreeMap<Arc<[u8]>, Vec<Address>>;
 
@@ -91,15 +72,20 @@ impl Subscribers {
             return 0;
         }
         let (name, payload): (Arc<[u8]>, Arc<[u8]>) = (channel.into(), payload.into());
+        let publication = |pattern: Option<&Arc<[u8]>>| Content::Publication {
+            channel: name.clone(),
+            pattern: pattern.cloned(),
+            payload: payload.clone(),
+        };
         let mut receivers = 0;
         if let Some(subscribers) = self.read(Topic::Channel).get(channel) {
             receivers += subscribers.len();
-            outbox.add(&name, None, &payload, subscribers);
+            outbox.tell(&publication(None), subscribers);
         }
         for (pattern, subscribers) in &*self.read(Topic::Pattern) {
             if glob::matches(pattern, channel, false) {
                 receivers += subscribers.len();
-                outbox.add(&name, Some(pattern), &payload, subscribers);
+                outbox.tell(&publication(Some(pattern)), subscribers);
             }
         }
         receivers

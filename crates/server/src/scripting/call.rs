@@ -5,7 +5,7 @@ use mlua::{Lua, Result, Value, Variadic};
 
 use super::convert::{format_number, to_lua};
 use crate::commands::{self, Context};
-use crate::pubsub::Outbox;
+use crate::mail::Outbox;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::Databases;
@@ -13,6 +13,8 @@ use crate::store::Databases;
 /// What a script works with: its own session, and the transaction.
 pub(super) struct Caller<'a> {
     pub(super) session: Session,
+    /// The keys that the request has named.
+    pub(super) keys: Arguments<'a>,
     pub(super) shared: &'a Shared,
     pub(super) databases: &'a dyn Databases,
     pub(super) outbox: &'a mut Outbox,
@@ -44,6 +46,11 @@ impl Caller<'_> {
         let arguments = parser.arguments(frame);
         if let Some(refusal) = self.refusal(arguments) {
             return Answer::Error(refusal.into());
+        }
+        let is_read = |command: &commands::Command| command.flags.contains(&"readonly");
+        if self.session.registers_reads() && commands::find(&arguments[0]).is_some_and(is_read) {
+            // Besides the keys that the command reads, as in Redis: the client looks for the result under them.
+            self.shared.tracking.remember(self.session.id, self.keys.iter(), self.shared);
         }
         let mut output = Vec::new();
         let reply = Reply::new(&mut output, self.session.version);

@@ -14,10 +14,11 @@ use super::scripts::{self, Digest};
 use super::{bits, convert, json};
 use crate::client::Client;
 use crate::commands::REDIS_VERSION;
-use crate::pubsub::Outbox;
+use crate::mail::Outbox;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{DatabaseNumber, Databases};
+use crate::tracking::Reading;
 
 /// Maximum bytes of memory of an interpreter. A script that needs more fails.
 const MEMORY_BYTES_MAX: usize = 256 << 20;
@@ -37,6 +38,8 @@ pub(crate) struct Request<'a> {
     pub(crate) is_read_only: bool,
     pub(crate) database: DatabaseNumber,
     pub(crate) session_id: u64,
+    /// How the client is told about keys that the script reads, if it is.
+    pub(crate) tracking: Option<Reading>,
     pub(crate) shared: &'a Shared,
     pub(crate) databases: &'a dyn Databases,
     pub(crate) outbox: &'a mut Outbox,
@@ -213,11 +216,15 @@ impl Interpreter {
     }
 
     fn call(&self, function: &Function, request: Request<'_>) -> Result<(bool, Value)> {
-        let Request { database, session_id, shared, databases, outbox, is_read_only, .. } = request;
+        let Request { keys, database, session_id, tracking, shared, databases, outbox, is_read_only, .. } =
+            request;
         let mut session = Session::new(Client::new(session_id, None), true);
         session.database = database;
         session.version = Version::Resp2;
-        let caller = RefCell::new(Caller { session, shared, databases, outbox, is_read_only });
+        session.tracking = tracking;
+        session.is_script = true;
+        let caller = Caller { session, keys, shared, databases, outbox, is_read_only };
+        let caller = RefCell::new(caller);
         self.lua.scope(|scope| {
             let call =
                 scope.create_function(|lua, words: Variadic<Value>| caller.borrow_mut().call(lua, &words))?;

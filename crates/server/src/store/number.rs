@@ -3,7 +3,7 @@
 use std::fmt;
 
 /// Number of a database, from 0 to 15.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseNumber(u8);
 
 impl DatabaseNumber {

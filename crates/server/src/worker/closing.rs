@@ -13,7 +13,7 @@ impl Worker {
             .filter(|number| {
                 let connection = &self.connections[*number];
                 !connection.awaits_count
-                    && connection.session.subscriptions.is_empty()
+                    && !connection.session.takes_messages()
                     && now.duration_since(connection.active) >= timeout
             })
             .collect();
@@ -44,7 +44,7 @@ impl Worker {
         }
         if let Some(connection) = self.connections.remove(number) {
             let session = &connection.session;
-            self.shared.subscribers.remove_all(&session.subscriptions, session.id);
+            self.shared.leave(session);
             self.shared.connected.remove(session.id);
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
             self.shared.clients.fetch_sub(1, Ordering::Release);

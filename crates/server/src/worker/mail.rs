@@ -8,10 +8,10 @@ use alluvium_protocol::{Parser, memcached};
 use super::Worker;
 use crate::connection::Connection;
 use crate::counter::Answer;
-use crate::pubsub::Address;
+use crate::mail::Address;
 use crate::readiness::Interest;
 
-/// Maximum number of bytes that wait for a subscriber that does not read, as in Redis.
+/// Maximum number of bytes that wait for a client that does not read its messages, as for subscribers in Redis.
 const UNREAD_MESSAGE_BYTES_MAX: usize = 32 << 20;
 
 impl Worker {
@@ -23,6 +23,7 @@ impl Worker {
             let memcached = memcached::Parser::new(self.shared.options.memcached_limits);
             let number = self.connections.insert(Connection::new(stream, session, parser, memcached));
             let inbox = Arc::clone(&self.inbox);
+            self.connections[number].session.client.set_connection(number);
             self.connections[number].session.address =
                 Some(Address { inbox, connection: number, session: id });
             if self.poller.add(&self.connections[number].stream, number as u64, Interest::READ).is_err() {
@@ -51,18 +52,17 @@ impl Worker {
         }
     }
 
-    /// Appends the messages that have arrived to what is sent to their subscribers.
+    /// Appends the messages that have arrived to what is sent to their recipients.
     pub(super) fn take_messages(&mut self) {
         let messages = self.inbox.take_messages();
         for message in messages.waiting {
-            let (topic, name) = message.subscription();
             for &(number, session) in &message.recipients {
                 if !self.connections.contains(number) {
                     continue;
                 }
                 let session_now = &self.connections[number].session;
                 // It may have unsubscribed meanwhile, or be another client.
-                if session_now.id == session && session_now.subscriptions.names(topic).contains(name) {
+                if session_now.id == session && message.concerns(session_now) {
                     self.touch(number);
                     message.write(&mut self.connections[number].reply());
                     let bytes_max = self.shared.options.output_bytes_max.min(UNREAD_MESSAGE_BYTES_MAX);
@@ -73,7 +73,7 @@ impl Worker {
         if messages.is_incomplete {
             let numbers: Vec<usize> = self.connections.numbers().collect();
             for number in numbers {
-                if !self.connections[number].session.subscriptions.is_empty() {
+                if self.connections[number].session.takes_messages() {
                     self.touch(number);
                     self.connections[number].broken = true;
                 }

@@ -4,7 +4,7 @@ use alluvium_protocol::memcached::{KeyBuffer, Progress, Reply, Request};
 
 use super::Worker;
 use crate::get_batch::Form;
-use crate::memcached::{self, Context, DATABASE};
+use crate::memcached::{self, Context, DATABASE, Writer};
 use crate::protocol::Protocol;
 
 impl Worker {
@@ -39,6 +39,10 @@ impl Worker {
                 Progress::Incomplete { .. } => return consumed,
                 Progress::Skipped { consumed: bytes } => consumed += bytes,
                 Progress::Complete { consumed: request_bytes, request } => {
+                    if self.shared.pause.paused().is_some_and(|paused| memcached::waits(paused, &request)) {
+                        self.hold(number);
+                        return consumed;
+                    }
                     consumed += request_bytes;
                     self.commands_in_round += 1;
                     let line = &bytes[..request_bytes];
@@ -115,12 +119,15 @@ impl Worker {
             self.writes.begin(&self.shared.writers);
         }
         let start = connection.output.len();
+        let session = connection.session.id;
+        let writer = Writer { shared: &self.shared, outbox: &mut self.outbox, session };
         memcached::execute(
             request,
             &mut Context {
                 reply: Reply::new(&mut connection.output),
                 session: &mut connection.session,
                 shared: &self.shared,
+                writer,
                 counts: &mut self.batch.counts,
             },
         );

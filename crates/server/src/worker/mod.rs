@@ -23,9 +23,9 @@ use crate::connections::Connections;
 use crate::counter::Asker;
 use crate::get_batch::{Form, GetBatch};
 use crate::inbox::Inbox;
+use crate::mail::Outbox;
 use crate::metrics::Meter;
 use crate::protocol::Protocol;
-use crate::pubsub::Outbox;
 use crate::readiness::{Event, Interest, Poller};
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
@@ -48,7 +48,7 @@ pub(crate) struct Worker {
     connections: Connections,
     batch: GetBatch,
     writes: RoundWrites,
-    /// What clients have published in this round.
+    /// What this round has to tell other clients.
     outbox: Outbox,
     scratch: Vec<u8>,
     /// Empty reply buffers with some capacity.
@@ -101,6 +101,7 @@ impl Worker {
         loop {
             self.poller.wait(&mut events, self.timeout(deadline))?;
             let now = Instant::now();
+            self.take_messages();
             for event in &events {
                 if event.token == WAKE_TOKEN {
                     self.inbox.waker().drain();
@@ -109,7 +110,6 @@ impl Worker {
                 }
             }
             self.take_answers();
-            self.take_messages();
             self.release();
             for number in std::mem::take(&mut self.resumable) {
                 self.resume(number);
@@ -247,7 +247,7 @@ impl Worker {
                     consumed += bytes;
                     self.commands_in_round += 1;
                     let is_get = arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get");
-                    if is_get && connection.session.executes() {
+                    if is_get && connection.session.executes(self.shared.observers.get()) {
                         let database = connection.session.database;
                         connection.session.last_command = self.get_command;
                         if self.batch.accepts(database) {
@@ -349,7 +349,7 @@ impl Worker {
                 self.meter.committed(begun);
             }
         }
-        self.outbox.send();
+        self.outbox.send(&self.shared);
         self.batch.counts.move_to(&self.shared.memcached.counts);
         let commands = std::mem::take(&mut self.commands_in_round);
         self.shared.commands_processed.fetch_add(commands, Ordering::Relaxed);

@@ -132,6 +132,7 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         clients_max: settings.clients_max.unwrap_or(defaults.clients_max),
         idle_timeout: settings.idle_timeout.map(|time| time.0),
         workers: settings.workers.unwrap_or(defaults.workers),
+        keyspace_events: settings.notify_keyspace_events.clone().unwrap_or_default(),
         output_bytes_max: settings.output_max.map_or(defaults.output_bytes_max, |size| size.0 as usize),
         ..defaults
     })

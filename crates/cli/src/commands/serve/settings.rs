@@ -83,6 +83,9 @@ pub struct Settings {
     /// Close a client whose unread replies grow beyond this; 256MiB by default
     #[arg(long, value_name = "SIZE")]
     pub output_max: Option<Size>,
+    /// Publish events about keys to subscribers, by Redis' letters, such as KEA; none by default
+    #[arg(long, value_name = "LETTERS")]
+    pub notify_keyspace_events: Option<String>,
     /// Memory for items that gets have read from the device; 64MiB by default
     #[arg(long, value_name = "SIZE")]
     pub row_cache: Option<Size>,
@@ -169,6 +172,7 @@ impl Settings {
             clients_max: self.clients_max.or(other.clients_max),
             idle_timeout: self.idle_timeout.or(other.idle_timeout),
             output_max: self.output_max.or(other.output_max),
+            notify_keyspace_events: self.notify_keyspace_events.or(other.notify_keyspace_events),
             row_cache: self.row_cache.or(other.row_cache),
             workers: self.workers.or(other.workers),
             durability: self.durability.or(other.durability),

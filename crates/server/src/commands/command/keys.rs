@@ -39,24 +39,28 @@ fn keys(context: &Context<'_>) -> Result<(&'static Command, Vec<usize>), Failure
     let command = find_full(&arguments[0])
         .and_then(|command| if command.subcommands.is_empty() { Some(command) } else { subcommand(command) })
         .ok_or(Failure::Fixed("ERR Invalid command specified"))?;
-    let counted = numkeys(command);
-    if command.keys.0 == 0 && counted.is_none() {
+    if command.keys.0 == 0 && numkeys(command).is_none() {
         return Err(Failure::Fixed("ERR The command has no key arguments"));
     }
     if !command.accepts(arguments.len()) {
         return Err(Failure::Fixed("ERR Invalid number of arguments specified for command"));
     }
     const INVALID: Failure = Failure::Fixed("ERR Invalid arguments specified for command");
-    let positions: Vec<usize> = match counted {
-        Some(at) => counted_keys(arguments, at).into_iter().flatten().collect(),
-        None => {
-            let (first, last, step) = command.keys;
+    let positions = key_positions(command, arguments);
+    let is_optional = command.flags.contains(&"no_mandatory_keys");
+    if positions.is_empty() && !is_optional { Err(INVALID) } else { Ok((command, positions)) }
+}
+
+/// Where the keys of a request are.
+pub(in crate::commands) fn key_positions(command: &Command, arguments: Arguments<'_>) -> Vec<usize> {
+    match (numkeys(command), command.keys) {
+        (Some(at), _) => counted_keys(arguments, at).into_iter().flatten().collect(),
+        (None, (0, ..)) => Vec::new(),
+        (None, (first, last, step)) => {
             let last = if last < 0 { arguments.len() as i32 + last } else { last };
             (first..=last).step_by(step.max(1) as usize).map(|position| position as usize).collect()
         }
-    };
-    let is_optional = command.flags.contains(&"no_mandatory_keys");
-    if positions.is_empty() && !is_optional { Err(INVALID) } else { Ok((command, positions)) }
+    }
 }
 
 /// Where a command has the number of its keys, which come behind it.

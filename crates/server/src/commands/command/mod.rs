@@ -4,6 +4,8 @@ mod arguments;
 mod keys;
 mod list;
 
+pub(super) use keys::key_positions;
+
 use super::{COMMANDS, Command, Context, Failure, find, help};
 
 const SERVER: Command = Command { flags: &["loading", "stale"], group: "server", ..Command::DEFAULT };

@@ -1,5 +1,6 @@
 //! The parameters that clients know from Redis, with what they are here.
 
+use crate::changes::Classes;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
 
@@ -17,6 +18,8 @@ pub(super) enum Change {
     Never,
     /// It takes another number. The function returns whether that is possible.
     Number(fn(&Shared, i64) -> bool),
+    /// It takes another text. The function returns why it does not.
+    Text(fn(&Shared, &[u8]) -> Result<(), &'static str>),
     /// The number is remembered, and nothing depends on it: it tunes a representation that Redis has.
     Remembered,
 }
@@ -52,6 +55,16 @@ pub(super) static PARAMETERS: &[Parameter] = &[
     fixed("maxmemory-clients", |_| "0".to_owned()),
     fixed("maxmemory-policy", |shared| shared.store.eviction_policy().to_owned()),
     remembered("maxmemory-samples", |shared| shared.remembered("maxmemory-samples", 5)),
+    Parameter {
+        name: "notify-keyspace-events",
+        get: |shared| shared.observers.get().classes().text(),
+        change: Change::Text(|shared, letters| {
+            let classes =
+                Classes::parse(letters).ok_or("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.")?;
+            shared.observers.set_classes(classes);
+            Ok(())
+        }),
+    },
     fixed("port", |shared| shared.address.port().to_string()),
     fixed("proto-max-bulk-len", |shared| shared.options.limits.bulk_bytes_max.to_string()),
     fixed("replicaof", |_| String::new()),
@@ -86,6 +99,16 @@ pub(super) static PARAMETERS: &[Parameter] = &[
     }),
     fixed("unixsocketperm", |shared| format!("{:o}", shared.options.unix_socket_mode)),
     fixed("timeout", |shared| shared.options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
+    Parameter {
+        name: "tracking-table-max-keys",
+        get: |shared| shared.tracking.keys_max().to_string(),
+        change: Change::Number(|shared, number| {
+            usize::try_from(number).is_ok_and(|keys_max| {
+                shared.tracking.set_keys_max(keys_max, shared);
+                true
+            })
+        }),
+    },
 ];
 
 const fn remembered(name: &'static str, get: fn(&Shared) -> String) -> Parameter {

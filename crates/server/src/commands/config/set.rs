@@ -54,6 +54,7 @@ fn change(parameter: &Parameter, value: &[u8], shared: &Shared) -> Result<(), &'
             let number = integer::parse(value).ok_or("argument couldn't be parsed into an integer")?;
             if set(shared, number) { Ok(()) } else { Err("argument must be between its limits inclusive") }
         }
+        Change::Text(set) => set(shared, value),
         Change::Remembered => {
             let number = integer::parse(value).ok_or("argument couldn't be parsed into an integer")?;
             shared.remember(parameter.name, number);

@@ -35,7 +35,8 @@ pub(super) fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "client_recent_max_input_buffer:{}\r\n", most(Client::input_bytes))?;
     write!(out, "client_recent_max_output_buffer:{}\r\n", most(Client::output_bytes))?;
     write!(out, "blocked_clients:{}\r\n", shared.held_clients.load(Ordering::Relaxed))?;
-    write!(out, "tracking_clients:0\r\nclients_in_timeout_table:0\r\n")
+    write!(out, "tracking_clients:{}\r\n", shared.tracking.counts().clients)?;
+    write!(out, "clients_in_timeout_table:0\r\n")
 }
 
 pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
@@ -95,6 +96,10 @@ pub(super) fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result 
     let gets = totals.commands().find(|command| command.name == "get").map_or(0, |command| command.calls);
     write!(out, "keyspace_hits:{}\r\n", gets.saturating_sub(totals.absent_gets))?;
     write!(out, "keyspace_misses:{}\r\n", totals.absent_gets)?;
+    let tracking = shared.tracking.counts();
+    write!(out, "tracking_total_keys:{}\r\n", tracking.keys)?;
+    write!(out, "tracking_total_items:{}\r\n", tracking.items)?;
+    write!(out, "tracking_total_prefixes:{}\r\n", tracking.prefixes)?;
     write!(out, "total_net_input_bytes:{}\r\n", totals.received_bytes)?;
     write!(out, "total_net_output_bytes:{}\r\n", totals.sent_bytes)?;
     let errors: u64 = shared.error_counts.all().values().sum();
