@@ -4,6 +4,8 @@
 
 #[path = "serve/configured.rs"]
 mod configured;
+#[path = "serve/logged.rs"]
+mod logged;
 #[path = "serve/watched.rs"]
 mod watched;
 
@@ -41,10 +43,8 @@ impl Serving {
         };
         let first = line();
         let metrics = has_metrics.then(|| {
-            let second = line();
-            let address =
-                second.strip_prefix("alluvium: metrics are at ").unwrap_or_else(|| panic!("{second}"));
-            address.strip_suffix("/metrics").unwrap().to_owned()
+            let (_, rest) = first.split_once(" metrics=").unwrap_or_else(|| panic!("{first}"));
+            rest.split_once("/metrics").unwrap().0.to_owned()
         });
         // So that the process never waits for the pipe.
         std::thread::spawn(move || messages.read_to_end(&mut Vec::new()));

@@ -26,8 +26,14 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
     poller.add(shared.shutdown.waker().source(), 0, Interest::READ)?;
     let mut events = Vec::new();
     let mut pause = RESUME_PAUSE_MIN;
+    let mut health = StoreHealth::Healthy;
     while !shared.shutdown.is_asked() {
         let mut timeout = HEALTH_PERIOD;
+        let health_now = shared.store.health();
+        if health_now != health {
+            log(&health_now);
+            health = health_now;
+        }
         if let StoreHealth::Failed { resumable: true, .. } = shared.store.health() {
             match shared.store.resume() {
                 Ok(()) => {
@@ -50,4 +56,18 @@ pub(crate) fn keep(shared: &Shared) -> io::Result<()> {
         poller.wait(&mut events, Some(timeout))?;
     }
     Ok(())
+}
+
+/// Writes to the log that the health has changed to this.
+fn log(health: &StoreHealth) {
+    match health {
+        StoreHealth::Healthy => tracing::info!("the store works without failures"),
+        StoreHealth::Retrying { reason } => {
+            tracing::warn!(reason, "background work failed and is tried again");
+        }
+        StoreHealth::ReadOnly => tracing::info!("the store takes no writes: it was opened for reading"),
+        StoreHealth::Failed { reason, resumable } => {
+            tracing::error!(reason, resumable, "the store takes no writes");
+        }
+    }
 }

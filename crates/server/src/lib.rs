@@ -33,6 +33,7 @@ mod mail;
 mod memcached;
 mod metrics;
 mod monitors;
+mod occasional;
 mod options;
 mod password;
 mod pause;

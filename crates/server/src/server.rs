@@ -132,6 +132,7 @@ impl Server {
             held_clients: Default::default(),
             clients: Default::default(),
             connections_accepted: Default::default(),
+            refused_log: Default::default(),
             connections_refused: Default::default(),
             commands_processed: Default::default(),
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
@@ -321,6 +322,7 @@ impl Server {
         }
         if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
             shared.clients.fetch_add(1, Ordering::Relaxed);
+            tracing::debug!(id = session.id, client = session.client.peer(), "a client connects");
             session.client.set_descriptor(stream.as_raw_fd());
             shared.connected.add(Arc::clone(&session.client), Arc::clone(&worker.inbox));
             worker.inbox.send(stream, session);
@@ -329,7 +331,12 @@ impl Server {
 
     /// Tells a client that there are too many, and closes the connection.
     fn refuse(&self, mut stream: Stream, protocol: Protocol) {
-        self.shared.connections_refused.fetch_add(1, Ordering::Relaxed);
+        let shared = &self.shared;
+        shared.connections_refused.fetch_add(1, Ordering::Relaxed);
+        shared.refused_log.write(|more| {
+            let clients = shared.clients.load(Ordering::Relaxed);
+            tracing::warn!(clients, clients_max = shared.clients_max, more, "a connection is refused");
+        });
         // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
         let _ = stream.write(match protocol {
             Protocol::Memcached => &b"ERROR Too many open connections\r\n"[..],

@@ -14,6 +14,7 @@ use crate::latency_events::LatencyEvents;
 use crate::memcached::state::State;
 use crate::metrics::{Totals, WorkerMetrics};
 use crate::monitors::Monitors;
+use crate::occasional::Occasional;
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
 use crate::session::Session;
@@ -59,6 +60,8 @@ pub(crate) struct Shared {
     pub(crate) clients: AtomicUsize,
     pub(crate) connections_accepted: AtomicU64,
     pub(crate) connections_refused: AtomicU64,
+    /// Lines of the log about refused connections.
+    pub(crate) refused_log: Occasional,
     pub(crate) commands_processed: AtomicU64,
     /// What each worker has done.
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,

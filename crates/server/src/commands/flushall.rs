@@ -21,6 +21,7 @@ fn flushall(context: &mut Context<'_>) -> Result<(), Failure> {
         context.databases.database(number).clear()?;
         context.outbox.cleared(number);
     }
+    tracing::info!(client = context.session.client.peer(), "a client removes all keys");
     context.reply.ok();
     Ok(())
 }

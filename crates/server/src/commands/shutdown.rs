@@ -34,6 +34,7 @@ fn shutdown(context: &mut Context<'_>) -> Result<(), Failure> {
     if abort {
         return Err(Failure::Fixed("ERR No shutdown in progress."));
     }
+    tracing::info!(client = context.session.client.peer(), "a client stops the server");
     context.session.closing = true;
     context.shared.shutdown.shutdown();
     Ok(())

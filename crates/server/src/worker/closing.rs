@@ -45,6 +45,7 @@ impl Worker {
         if let Some(connection) = self.connections.remove(number) {
             let session = &connection.session;
             self.shared.leave(session);
+            tracing::debug!(id = session.id, client = session.client.peer(), "a connection ends");
             self.shared.connected.remove(session.id);
             self.inbox.load.fetch_sub(1, Ordering::Relaxed);
             self.shared.clients.fetch_sub(1, Ordering::Release);

@@ -1,5 +1,6 @@
 //! `alluvium serve`.
 
+mod log;
 mod password;
 mod settings;
 mod values;
@@ -17,7 +18,6 @@ use alluvium_server::{TlsFiles, TlsOptions};
 
 use crate::database::YoungOptions;
 use crate::failure::Failure;
-use crate::output;
 use crate::service_manager;
 use settings::Settings;
 
@@ -51,6 +51,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         println!("the settings are in order");
         return Ok(());
     }
+    log::start(settings.log.unwrap_or_default(), settings.log_level.unwrap_or_default());
     // Before the database is opened, since it takes its share of the descriptors. If the limit cannot be raised, all
     // users get fewer.
     let _ = raise_descriptor_limit();
@@ -70,32 +71,31 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     };
     server.shutdown_handle().on_termination_signals()?;
-    eprintln!("alluvium: {served} is served at {}", server.local_address());
-    if let Some(address) = server.tls_address() {
-        eprintln!("alluvium: encrypted connections are served at {address}");
-    }
-    if let Some(path) = server.unix_socket() {
-        eprintln!("alluvium: clients are served at {}, too", path.display());
-    }
-    if let Some(address) = server.memcached_address() {
-        eprintln!("alluvium: memcached clients are served at {address}");
-    }
-    if let Some(address) = server.metrics_address() {
-        eprintln!("alluvium: metrics are at http://{address}/metrics");
-    }
+    tracing::info!(
+        store = served,
+        tls = log::shown(server.tls_address()),
+        unix_socket = log::shown(server.unix_socket().map(Path::display)),
+        memcached = log::shown(server.memcached_address()),
+        metrics = log::shown(server.metrics_address().map(|address| format!("http://{address}/metrics"))),
+        address = %server.local_address(),
+        "serving"
+    );
     let clients_max = server.clients_max();
     if clients_max < asked {
-        output::warn(&format!(
-            "at most {clients_max} clients are served at once, not {asked}: half of the descriptors (`ulimit -n`) are \
-             for the database"
-        ));
+        tracing::warn!(
+            clients_max,
+            asked,
+            "fewer clients are served at once: half of the descriptors (`ulimit -n`) are for the database"
+        );
     }
     // Clients that connect from now on are answered as soon as the workers run.
     service_manager::notify(&format!("READY=1\nSTATUS=Serving at {}", server.local_address()));
     server.run().map_err(failure)?;
+    tracing::info!("no more clients are served");
     service_manager::notify("STOPPING=1\nSTATUS=Closing the database");
     if let Some(db) = db {
         db.close()?;
+        tracing::info!("the database is closed");
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command, FromArgMatches};
 use serde::Deserialize;
 
+use super::log;
 use super::values::{Acknowledged, Mode, Size, Time};
 use crate::failure::Failure;
 
@@ -92,6 +93,12 @@ pub struct Settings {
     /// Threads that serve connections; one per core by default
     #[arg(long)]
     pub workers: Option<NonZeroUsize>,
+    /// Form of the log on standard error
+    #[arg(long, value_name = "FORM")]
+    pub log: Option<log::Format>,
+    /// What is written to the log; info by default
+    #[arg(long, value_name = "LEVEL")]
+    pub log_level: Option<log::Weight>,
     /// When a write is acknowledged: buffered, process (survives its death), sync (the default), or an interval such
     /// as 10ms
     #[arg(long)]
@@ -175,6 +182,8 @@ impl Settings {
             notify_keyspace_events: self.notify_keyspace_events.or(other.notify_keyspace_events),
             row_cache: self.row_cache.or(other.row_cache),
             workers: self.workers.or(other.workers),
+            log: self.log.or(other.log),
+            log_level: self.log_level.or(other.log_level),
             durability: self.durability.or(other.durability),
         }
     }

@@ -38,6 +38,14 @@ pub(super) fn set(context: &mut Context<'_>) -> Result<(), Failure> {
             }
             return Err(refused(parameter, reason));
         }
+        let (name, value) = (parameter.name, (parameter.get)(shared));
+        tracing::info!(
+            client = context.session.client.peer(),
+            name,
+            old,
+            value,
+            "a client changes a setting"
+        );
         before.push((parameter, old));
     }
     context.reply.ok();

@@ -106,11 +106,16 @@ impl Identity {
         if loaded.looked.elapsed() >= LOOK_INTERVAL {
             loaded.looked = Instant::now();
             let times = self.files.times();
-            if times != loaded.times
-                && let Ok(config) = self.files.load()
-            {
-                loaded.config = config;
-                loaded.times = times;
+            if times != loaded.times {
+                match self.files.load() {
+                    Ok(config) => {
+                        tracing::info!("the certificates have changed");
+                        loaded.config = config;
+                        loaded.times = times;
+                    }
+                    // Perhaps they are being written: they are tried again.
+                    Err(error) => tracing::warn!(%error, "the former certificates are used"),
+                }
             }
         }
         Arc::clone(&loaded.config)
