@@ -132,7 +132,7 @@ impl Tracking {
         };
         let mut letters = Letters::default();
         while let Some((key, readers)) = state.table.remove_if_beyond(keys_max) {
-            state.tell(&[key], &readers, None, shared, &mut letters);
+            state.tell(&key, &readers, None, shared, &mut letters);
         }
         letters.send();
     }
@@ -143,7 +143,7 @@ impl Tracking {
         let mut letters = Letters::default();
         for change in changes {
             if let Some(readers) = state.table.remove(&change.key) {
-                state.tell(&[change.key.clone()], &readers, Some(change.writer), shared, &mut letters);
+                state.tell(&change.key, &readers, Some(change.writer), shared, &mut letters);
             }
         }
         for (id, keys) in state.prefixes.concerned(changes) {
@@ -197,10 +197,10 @@ impl Tracking {
 }
 
 impl State {
-    /// Tells clients that have read keys. One that is told by prefixes now has forgotten what it read before.
+    /// Tells clients that have read a key. One that is told by prefixes now has forgotten what it read before.
     fn tell(
         &mut self,
-        keys: &[Arc<[u8]>],
+        key: &Arc<[u8]>,
         readers: &[u64],
         writer: Option<u64>,
         shared: &Shared,
@@ -211,7 +211,7 @@ impl State {
                 !client.is_broadcast && (client.hears_itself || writer != Some(client.address.session))
             });
             if is_told {
-                self.send(*id, Some(keys.into()), shared, letters);
+                self.send(*id, Some([key.clone()].into()), shared, letters);
             }
         }
     }
