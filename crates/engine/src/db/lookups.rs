@@ -49,6 +49,8 @@ pub(super) struct Lookups<R> {
     is_in_tables: bool,
     /// Whether all that is found is kept in the row cache.
     keeps_rows: bool,
+    /// Number of keys that were then kept.
+    pub kept: usize,
 }
 
 /// A lookup that waits for a page.
@@ -68,7 +70,7 @@ struct Flights<'v, K> {
 impl<R> Lookups<R> {
     pub fn new(reads: R) -> Self {
         let (buffers, done, row) = Default::default();
-        Self { reads, buffers, done, row, is_in_tables: false, keeps_rows: false }
+        Self { reads, buffers, done, row, is_in_tables: false, keeps_rows: false, kept: 0 }
     }
 
     /// For keys that were counted as gets, and found neither in the log nor in the row cache.
@@ -115,12 +117,14 @@ impl<R> Lookups<R> {
                 if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
                     view.keyspace.table_lookups.count(!item.is_tombstone());
                     view.fill_row(&stored_key, Some(&item), self.keeps_rows);
+                    self.kept += usize::from(self.keeps_rows);
                     visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
                 } else if let Some((section, read)) = lookup.next_read()? {
                     ready.push_back(Flight { key, lookup, section, read });
                 } else {
                     view.keyspace.table_lookups.count(false);
                     view.fill_row(&stored_key, None, self.keeps_rows);
+                    self.kept += usize::from(self.keeps_rows);
                     visit(key, None)?;
                 }
                 self.buffers.push(buffer);

@@ -7,8 +7,8 @@ use crate::error::Result;
 
 impl Keyspace {
     /// Reads what tables have for `keys`, with all reads in flight together, and keeps it in the row cache. Operations
-    /// that follow soon, of any kind, then do not wait for the device one after the other. Returns the number of keys
-    /// that memory did not know. Does nothing without a row cache.
+    /// that follow soon, of any kind, then do not wait for the device one after the other. Returns the number of
+    /// keys for which pages were read. Does nothing without a row cache.
     ///
     /// The rows are kept even where rows of gets would not be, so prefetch only what is used.
     pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> Result<usize> {
@@ -18,12 +18,12 @@ impl Keyspace {
         self.in_view(|view| {
             view.shared.check_open()?;
             let unknown = view.find_in_memory(keys, |_, _| Ok(()))?;
-            let count = unknown.len();
-            if count > 0 {
-                let mut lookups = Lookups::to_keep(Batch::new(view.shared, count));
-                lookups.find_each(&view, unknown.into_iter(), |_, _| Ok(()))?;
+            if unknown.is_empty() {
+                return Ok(0);
             }
-            Ok(count)
+            let mut lookups = Lookups::to_keep(Batch::new(view.shared, unknown.len()));
+            lookups.find_each(&view, unknown.into_iter(), |_, _| Ok(()))?;
+            Ok(lookups.kept)
         })
     }
 }
