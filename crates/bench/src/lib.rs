@@ -25,6 +25,7 @@ pub mod process;
 pub mod queue;
 pub mod random;
 pub mod report;
+pub mod server;
 mod settled;
 pub mod store;
 pub mod structures;

@@ -10,7 +10,6 @@ use crate::protocol::Protocol;
 use crate::readiness::Interest;
 use crate::session::Session;
 use crate::socket::Stream;
-use crate::store::StoreError;
 
 pub(crate) struct Connection {
     pub(crate) stream: Stream,
@@ -22,6 +21,12 @@ pub(crate) struct Connection {
     /// Replies; those before `written` have been sent. Holds no memory while there are none.
     pub(crate) output: Vec<u8>,
     pub(crate) written: usize,
+    /// Replies from here on wait for a commit, or for the end of the round.
+    sendable: usize,
+    /// Bytes of replies that were in the buffer and are not any more.
+    pub(crate) dropped: u64,
+    /// Number of rounds that hold replies of the connection until they are committed.
+    held: usize,
     /// Gets of this connection in the worker's batch: their replies come before anything else.
     pub(crate) gets_queued: usize,
     /// `input` may start with a whole frame, left there because the client must read its replies first.
@@ -57,6 +62,9 @@ impl Connection {
             input: Vec::new(),
             output: Vec::new(),
             written: 0,
+            sendable: 0,
+            dropped: 0,
+            held: 0,
             gets_queued: 0,
             unprocessed: false,
             awaits_count: false,
@@ -86,22 +94,57 @@ impl Connection {
         if self.pending_bytes() > bytes_max {
             self.broken = true;
             self.output = Vec::new();
-            self.written = 0;
+            (self.written, self.sendable) = (0, 0);
         }
     }
 
-    /// Replaces the reply at `bytes` of the buffer by an error. A client that wants no reply gets no error.
-    pub(crate) fn replace_by_error(&mut self, bytes: Range<usize>, error: &StoreError) {
+    /// Replaces the reply at `bytes`, counted from the first reply, by an error. A client that wants no reply gets no
+    /// error. Returns by how many bytes the replies have grown.
+    pub(crate) fn replace_by_error(&mut self, bytes: Range<u64>, text: &str) -> i64 {
         if bytes.is_empty() || self.broken {
-            return;
+            return 0;
         }
-        let after = self.output.split_off(bytes.end);
-        self.output.truncate(bytes.start);
+        let before = self.output.len();
+        let after = self.output.split_off((bytes.end - self.dropped) as usize);
+        self.output.truncate((bytes.start - self.dropped) as usize);
         match self.session.protocol {
-            Protocol::Memcached => self.memcached_reply().server_error(&error.to_string()),
-            Protocol::Redis | Protocol::Undecided => self.reply().error(format!("ERR {error}")),
+            Protocol::Memcached => self.memcached_reply().server_error(text),
+            Protocol::Redis | Protocol::Undecided => self.reply().error(format!("ERR {text}")),
         }
         self.output.extend_from_slice(&after);
+        self.output.len() as i64 - before as i64
+    }
+
+    /// Where the next reply will be, counted from the first reply.
+    #[inline]
+    pub(crate) fn output_end(&self) -> u64 {
+        self.dropped + self.output.len() as u64
+    }
+
+    /// Bytes of replies that may be sent and were not.
+    #[cfg(test)]
+    pub(crate) fn sendable_bytes(&self) -> usize {
+        self.sendable - self.written
+    }
+
+    /// Holds the replies that may not be sent yet until [`Connection::release`]; returns whether there are any.
+    pub(crate) fn hold(&mut self) -> bool {
+        let has_replies = self.output.len() > self.sendable;
+        self.held += usize::from(has_replies);
+        has_replies
+    }
+
+    /// Lets the replies up to `end` be sent.
+    pub(crate) fn release(&mut self, end: u64) {
+        self.held -= 1;
+        self.sendable = (end.saturating_sub(self.dropped) as usize).min(self.output.len());
+    }
+
+    /// Lets the replies of a round that waits for nothing be sent.
+    pub(crate) fn end_round(&mut self) {
+        if self.held == 0 {
+            self.sendable = self.output.len();
+        }
     }
 
     /// Bytes of replies that have not been sent to the client.
@@ -115,11 +158,12 @@ impl Connection {
         self.pending_bytes() > 0 || self.stream.has_unsent()
     }
 
-    /// Sends replies until all are sent or the socket accepts no more. Returns the number of bytes sent.
+    /// Sends replies that may be sent, until all are sent or the socket accepts no more. Returns the number of bytes
+    /// sent.
     pub(crate) fn flush(&mut self) -> usize {
         let mut sent = 0;
-        while self.written < self.output.len() {
-            match self.stream.write(&self.output[self.written..]) {
+        while self.written < self.sendable {
+            match self.stream.write(&self.output[self.written..self.sendable]) {
                 Ok(0) => self.broken = true,
                 Ok(written) => {
                     self.written += written;
@@ -135,11 +179,14 @@ impl Connection {
         self.broken |= self.stream.send().is_err();
         if self.written == self.output.len() {
             self.output.clear();
-            self.written = 0;
         } else if self.written > self.output.len() / 2 {
             self.output.drain(..self.written);
-            self.written = 0;
+        } else {
+            return sent;
         }
+        self.dropped += self.written as u64;
+        self.sendable -= self.written;
+        self.written = 0;
         sent
     }
 
@@ -152,6 +199,7 @@ impl Connection {
     /// What to wait for: requests, unless the client must first read, and room for replies, if there are any.
     pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
         let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_count;
-        Interest { read: listens && self.pending_bytes() <= output_pause_bytes, write: self.has_unsent() }
+        let read = listens && self.pending_bytes() <= output_pause_bytes;
+        Interest { read, write: self.sendable > self.written || self.stream.has_unsent() }
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::commits::{Outcome, Ticket};
 use crate::counter::Answer;
 use crate::mail::Message;
 use crate::readiness::Waker;
@@ -31,6 +32,8 @@ pub(crate) struct Inbox {
     messages: Mutex<Messages>,
     /// Connections that other clients want to be closed.
     kills: Mutex<Vec<u64>>,
+    /// Commits that have ended and for which the worker waits, in their order.
+    commits: Mutex<Vec<(Ticket, Outcome)>>,
     waker: Waker,
     /// Connections that the worker has or will take.
     pub(crate) load: AtomicUsize,
@@ -38,8 +41,9 @@ pub(crate) struct Inbox {
 
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
-        let (arrivals, answers, messages, kills) = Default::default();
-        Ok(Self { arrivals, answers, messages, kills, waker: Waker::new()?, load: AtomicUsize::new(0) })
+        let (arrivals, answers, messages, kills, commits) = Default::default();
+        let waker = Waker::new()?;
+        Ok(Self { arrivals, answers, messages, kills, commits, waker, load: AtomicUsize::new(0) })
     }
 
     /// Hands a connection over. The socket must be non-blocking.
@@ -90,6 +94,16 @@ impl Inbox {
         std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Notes that a commit for which the worker waits has ended. The caller wakes the worker.
+    pub(crate) fn end_commit(&self, ticket: Ticket, outcome: Outcome) {
+        self.commits.lock().unwrap_or_else(PoisonError::into_inner).push((ticket, outcome));
+    }
+
+    /// Takes the commits that have ended, in their order.
+    pub(crate) fn take_commits(&self) -> Vec<(Ticket, Outcome)> {
+        std::mem::take(&mut *self.commits.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Asks for the end of a connection.
     pub(crate) fn kill(&self, id: u64) {
         self.kills.lock().unwrap_or_else(PoisonError::into_inner).push(id);
@@ -106,7 +120,7 @@ impl Inbox {
         &self.waker
     }
 
-    /// Wakes the worker to check whether the server is stopping.
+    /// Wakes the worker.
     pub(crate) fn wake(&self) {
         self.waker.wake();
     }

@@ -13,6 +13,7 @@ mod changes;
 mod client;
 mod clients;
 mod commands;
+mod commits;
 mod connection;
 mod connections;
 mod counter;

@@ -110,7 +110,7 @@ impl Server {
             options,
             address,
             store,
-            writers: Default::default(),
+            commits: Default::default(),
             subscribers: Default::default(),
             observers,
             tracking: Default::default(),
@@ -199,8 +199,9 @@ impl Server {
             };
             outcome = outcome.and(ended);
         }
-        // After the workers, which wait for counts.
+        // After the workers, which wait for counts and commits.
         self.shared.counter.stop();
+        self.shared.commits.stop();
         for helper in helpers {
             let ended = match helper.join() {
                 Ok(ended) => ended.map_err(ServerError::io("keep the store")),
@@ -225,7 +226,8 @@ impl Server {
         Ok(())
     }
 
-    /// Threads that serve no connections: one counts, one keeps the store writable, one answers with metrics.
+    /// Threads that serve no connections: one counts, one keeps the store writable, one commits, one answers
+    /// with metrics.
     fn start_helpers(&mut self, helpers: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
         type Helper = Box<dyn FnOnce(&Shared) -> io::Result<()> + Send>;
         let count: Helper = Box::new(|shared| {
@@ -233,6 +235,13 @@ impl Server {
             Ok(())
         });
         let mut work = vec![("serve-count", count), ("serve-keep", Box::new(keeper::keep))];
+        if self.shared.store.commit_waits() {
+            let commit: Helper = Box::new(|shared| {
+                shared.commits.run(&*shared.store);
+                Ok(())
+            });
+            work.push(("serve-commit", commit));
+        }
         if let Some(metrics) = self.metrics.take() {
             work.push(("serve-metrics", Box::new(|shared| metrics.run(shared))));
         }

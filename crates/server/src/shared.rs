@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::changes::{Expiries, Observers};
 use crate::clients::Clients;
+use crate::commits::Commits;
 use crate::counter::Counter;
 use crate::error_counts::ErrorCounts;
 use crate::latency_events::LatencyEvents;
@@ -31,8 +32,8 @@ pub(crate) struct Shared {
     /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
-    /// Number of workers with writes that are not committed.
-    pub(crate) writers: AtomicUsize,
+    /// What makes the writes of all workers durable.
+    pub(crate) commits: Commits,
     pub(crate) subscribers: Subscribers,
     /// Whether anybody wants to know what commands do.
     pub(crate) observers: Observers,

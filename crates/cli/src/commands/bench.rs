@@ -13,6 +13,7 @@ use alluvium_bench::index::IndexConfig;
 use alluvium_bench::large::{self, LargeOptions};
 use alluvium_bench::metadata::{self, MetadataOptions};
 use alluvium_bench::queue::{self, QueueOptions};
+use alluvium_bench::server::{self, ServerBenchOptions};
 use alluvium_bench::store::{self, StoreOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
@@ -51,6 +52,8 @@ enum Benchmark {
     Queue(QueueOptions),
     /// One item overwritten again and again: the disk that its obsolete versions take
     HotKey(HotKeyOptions),
+    /// Requests to a running server, also one of Redis or memcached; every value is verified
+    Server(ServerBenchOptions),
     /// Synced puts compared with the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -94,6 +97,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Benchmark::Large(options) => large::run(options, &mut report),
         Benchmark::Queue(options) => queue::run(options, &mut report),
         Benchmark::HotKey(options) => hot_key::run(options, &mut report),
+        Benchmark::Server(options) => server::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

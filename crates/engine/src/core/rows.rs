@@ -192,7 +192,8 @@ impl Rows {
         self.admission.takes_value(value_bytes, stats.bytes, stats.bytes_max)
     }
 
-    /// Stores what a lookup in `version` found in the tables: an item, or the absence of one.
+    /// Stores what a lookup in `version` found in the tables: an item, or the absence of one. Unless it `is_kept`, the
+    /// cache decides whether it is worth that.
     pub fn fill(
         &self,
         era: Era,
@@ -200,10 +201,14 @@ impl Rows {
         version: &Version,
         key: &[u8],
         item: Option<&Item<'_>>,
+        is_kept: bool,
     ) {
         let Some(cache) = self.in_use() else { return };
         let Some(row_key) = RowKey::of(keyspace, version.epoch, key) else { return };
-        if item.is_some_and(|item| item.value.len() > ROW_BYTES_MAX) || !self.admission.takes_row(cache) {
+        if item.is_some_and(|item| item.value.len() > ROW_BYTES_MAX) {
+            return;
+        }
+        if !is_kept && !self.admission.takes_row(cache) {
             return;
         }
         with_row(item, |row| {

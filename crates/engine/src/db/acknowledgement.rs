@@ -4,6 +4,7 @@ use super::database::Db;
 use crate::core::Shared;
 use crate::error::Result;
 use crate::log::Position;
+use crate::options::Durability;
 
 /// When the writes of a handle are as durable as the database's [`crate::Durability`] demands.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +42,11 @@ impl Db {
     /// A write by another handle that waits makes all earlier ones durable, too.
     pub fn deferred(&self) -> Self {
         self.with_acknowledgement(Acknowledgement::Together)
+    }
+
+    /// The durability that the database was opened with.
+    pub fn durability(&self) -> Durability {
+        self.shared().settings.durability
     }
 
     /// Makes all writes so far as durable as the [`crate::Durability`] of the database demands: one sync for

@@ -1,7 +1,6 @@
 //! Finds the keys of a batch that need no device: in the log, or by their rows.
 
 use alluvium_base::KeyHash;
-use alluvium_io::sync::atomic::Ordering;
 
 use super::read::View;
 use crate::blob::StoredKey;
@@ -27,13 +26,11 @@ impl AsRef<[u8]> for Unknown<'_> {
 
 impl View<'_> {
     /// Calls `visit` with the number of each key that memory knows, and its item if that is live. Returns the others.
-    /// Counts all as gets.
     pub fn find_in_memory<'k, K: AsRef<[u8]>>(
         &self,
         keys: &'k [K],
         mut visit: impl FnMut(usize, Option<&Item<'_>>) -> Result<()>,
     ) -> Result<Vec<Unknown<'k>>> {
-        self.shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let mut unknown = Vec::new();
         let mut sought: Vec<(usize, StoredKey<'k>, KeyHash)> =
             Vec::with_capacity(KEYS_AT_ONCE.min(keys.len()));

@@ -217,7 +217,7 @@ impl View<'_> {
         check_key(&large.pieces[0], &stored, key)?;
         // A value has no place for the key of which the digest is stored.
         if !is_stand_in(item.key) && self.shared.rows.admits_value(value.len()) {
-            self.fill_row(item.key, Some(&Item { kind: ItemKind::Value, value: &value, ..*item }));
+            self.fill_row(item.key, Some(&Item { kind: ItemKind::Value, value: &value, ..*item }), false);
         }
         Ok(value)
     }

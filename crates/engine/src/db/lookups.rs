@@ -47,6 +47,10 @@ pub(super) struct Lookups<R> {
     row: RowBuffer,
     /// Whether the log and the row cache are known to have none of the keys.
     is_in_tables: bool,
+    /// Whether all that is found is kept in the row cache.
+    keeps_rows: bool,
+    /// Number of keys that were then kept.
+    pub kept: usize,
 }
 
 /// A lookup that waits for a page.
@@ -65,12 +69,18 @@ struct Flights<'v, K> {
 
 impl<R> Lookups<R> {
     pub fn new(reads: R) -> Self {
-        Self { reads, buffers: Vec::new(), done: Vec::new(), row: RowBuffer::default(), is_in_tables: false }
+        let (buffers, done, row) = Default::default();
+        Self { reads, buffers, done, row, is_in_tables: false, keeps_rows: false, kept: 0 }
     }
 
     /// For keys that were counted as gets, and found neither in the log nor in the row cache.
     pub fn in_tables(reads: R) -> Self {
         Self { is_in_tables: true, ..Self::new(reads) }
+    }
+
+    /// Like [`Lookups::in_tables`], for keys that will be looked up again soon.
+    pub fn to_keep(reads: R) -> Self {
+        Self { keeps_rows: true, ..Self::in_tables(reads) }
     }
 
     /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
@@ -106,13 +116,15 @@ impl<R> Lookups<R> {
                 let stored_key = StoredKey::of(key.as_ref());
                 if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
                     view.keyspace.table_lookups.count(!item.is_tombstone());
-                    view.fill_row(&stored_key, Some(&item));
+                    view.fill_row(&stored_key, Some(&item), self.keeps_rows);
+                    self.kept += usize::from(self.keeps_rows);
                     visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
                 } else if let Some((section, read)) = lookup.next_read()? {
                     ready.push_back(Flight { key, lookup, section, read });
                 } else {
                     view.keyspace.table_lookups.count(false);
-                    view.fill_row(&stored_key, None);
+                    view.fill_row(&stored_key, None, self.keeps_rows);
+                    self.kept += usize::from(self.keeps_rows);
                     visit(key, None)?;
                 }
                 self.buffers.push(buffer);

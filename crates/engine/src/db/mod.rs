@@ -38,6 +38,7 @@ mod merged_items;
 mod multi_get;
 mod pieces;
 mod plan_change_stats;
+mod prefetch;
 mod prefixes;
 mod read;
 mod scan;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::{AlignedBuffer, Completed, ReadRequest};
 
 use super::keyspace::Keyspace;
@@ -42,7 +43,7 @@ impl Keyspace {
         self.in_view(|view| view.multi_get_short(keys, value_bytes_max))
     }
 
-    fn in_view<R>(&self, read: impl Fn(View<'_>) -> Result<R>) -> Result<R> {
+    pub(super) fn in_view<R>(&self, read: impl Fn(View<'_>) -> Result<R>) -> Result<R> {
         let shared = self.database();
         self.shared.check_present()?;
         let keyspace = &*self.shared;
@@ -118,6 +119,7 @@ impl View<'_> {
             }
             Ok(())
         };
+        self.shared.counters.gets.fetch_add(keys.len() as u64, Ordering::Relaxed);
         let unknown = self.find_in_memory(keys, &mut visit)?;
         if !unknown.is_empty() {
             let mut lookups = Lookups::in_tables(Batch::new(self.shared, unknown.len()));
@@ -141,7 +143,7 @@ impl View<'_> {
 
 /// Reads pages in batches: whatever was submitted is read together when the next page is waited for.
 #[derive(Debug)]
-struct Batch<'v> {
+pub(super) struct Batch<'v> {
     shared: &'v Shared,
     in_flight_max: usize,
     waiting: Vec<Waiting<'v>>,
@@ -160,7 +162,7 @@ struct Waiting<'v> {
 }
 
 impl<'v> Batch<'v> {
-    fn new(shared: &'v Shared, keys: usize) -> Self {
+    pub fn new(shared: &'v Shared, keys: usize) -> Self {
         let in_flight_max = shared.memory.budget().pages_in_flight.min(keys).max(1);
         Self { shared, in_flight_max, waiting: Vec::new(), done: VecDeque::new(), room: None }
     }

@@ -172,7 +172,7 @@ impl View<'_> {
         find_by(lookup, first, reads, key, |item, pages_read| {
             self.keyspace.table_lookups.count(item.is_some_and(|item| !item.is_tombstone()));
             if pages_read > 0 {
-                self.fill_row(key, item);
+                self.fill_row(key, item, false);
             }
             found(item)
         })
@@ -191,10 +191,10 @@ impl View<'_> {
         }
     }
 
-    /// Makes a row of what tables have for `key`.
-    pub fn fill_row(&self, key: &[u8], item: Option<&Item<'_>>) {
+    /// Makes a row of what tables have for `key`, if the row cache takes it or `is_kept`.
+    pub fn fill_row(&self, key: &[u8], item: Option<&Item<'_>>, is_kept: bool) {
         if let Some(era) = self.era {
-            self.shared.rows.fill(era, self.keyspace.id, self.version, key, item);
+            self.shared.rows.fill(era, self.keyspace.id, self.version, key, item, is_kept);
         }
     }
 

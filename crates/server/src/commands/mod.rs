@@ -103,6 +103,7 @@ mod pubsub;
 mod punsubscribe;
 mod quit;
 mod randomkey;
+mod reads;
 mod rename;
 mod renamenx;
 mod reset;
@@ -152,6 +153,7 @@ mod unwatch;
 mod watch;
 
 pub(crate) use dispatch::{execute, may_write, waits};
+pub(crate) use reads::keys_to_read;
 pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.

@@ -75,6 +75,10 @@ impl Database for EngineDatabase {
         Ok(())
     }
 
+    fn prefetch(&self, keys: &[&[u8]]) -> Result<usize, StoreError> {
+        Ok(self.keyspace.prefetch(keys)?)
+    }
+
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
         Ok(self.keyspace.contains_key(key)?)
     }

@@ -9,7 +9,7 @@ mod transaction;
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use alluvium::{Db, Health};
+use alluvium::{Db, Durability, Health};
 
 use crate::MetricSink;
 use crate::metrics::{Predictor, observe_engine};
@@ -72,6 +72,14 @@ impl Databases for EngineStore {
 impl Store for EngineStore {
     fn commit(&self) -> Result<(), StoreError> {
         Ok(self.db.commit()?)
+    }
+
+    fn commit_waits(&self) -> bool {
+        self.db.durability() == Durability::Sync
+    }
+
+    fn prefetches(&self) -> bool {
+        true
     }
 
     fn open(&self, number: DatabaseNumber) -> Result<(), StoreError> {

@@ -125,6 +125,23 @@ impl Outbox {
         }
     }
 
+    /// Adds what a later round has to tell, which is empty then.
+    pub(crate) fn append(&mut self, later: &mut Self) {
+        let has_room = self.bytes + later.bytes <= MESSAGE_BYTES_MAX;
+        self.has_unrecorded |= std::mem::take(&mut later.has_unrecorded);
+        for entry in later.entries.drain(..) {
+            match entry {
+                Entry::Letters(letters) if !has_room => {
+                    letters.0.into_iter().for_each(|(inbox, _)| self.overflow(inbox));
+                }
+                entry => self.entries.push(entry),
+            }
+        }
+        self.bytes += if has_room { later.bytes } else { 0 };
+        later.bytes = 0;
+        later.overflowed.drain(..).for_each(|inbox| self.overflow(inbox));
+    }
+
     /// Tells everybody, after the commit.
     #[inline]
     pub(crate) fn send(&mut self, shared: &Shared) {

@@ -34,10 +34,10 @@ pub(crate) fn flush_if_due(shared: &Shared) -> Option<Duration> {
     }
     let missing_s = at_s.saturating_sub(now_s());
     if missing_s == 0 {
-        // The number makes workers commit before they tell clients what they no longer found.
-        shared.writers.fetch_add(1, Ordering::AcqRel);
-        let cleared = shared.store.database(DATABASE).clear().and_then(|()| shared.store.commit());
-        shared.writers.fetch_sub(1, Ordering::AcqRel);
+        // Workers commit before they tell clients what they no longer found.
+        let cleared = shared
+            .commits
+            .write(|| shared.store.database(DATABASE).clear().and_then(|()| shared.store.commit()));
         if cleared.is_ok() {
             let mut outbox = Outbox::default();
             outbox.cleared(DATABASE);

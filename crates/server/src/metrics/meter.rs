@@ -1,5 +1,6 @@
 //! [`Meter`]: times what a worker does.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,14 +20,16 @@ pub(crate) struct Meter {
     get: usize,
     /// Where the next command of the pipeline begins.
     begins: Option<Instant>,
-    /// The writes of this round, with their beginnings.
-    writes: Vec<(usize, Instant)>,
+    /// The writes that are not committed, with their beginnings.
+    writes: VecDeque<(usize, Instant)>,
+    /// Number of those that belong to earlier rounds.
+    earlier: usize,
 }
 
 impl Meter {
     pub(crate) fn new(metrics: Arc<WorkerMetrics>) -> Self {
         let get = commands::position(b"get").expect("in the table");
-        Self { metrics, get, begins: None, writes: Vec::new() }
+        Self { metrics, get, begins: None, writes: VecDeque::new(), earlier: 0 }
     }
 
     /// A pipeline of commands begins: what was done before belongs to none of them.
@@ -57,7 +60,7 @@ impl Meter {
             add(&command.failed, 1);
         }
         if is_write {
-            self.writes.push((position, begun));
+            self.writes.push_back((position, begun));
         } else {
             command.durations.record(nanoseconds(begun, ended), 1);
         }
@@ -74,11 +77,19 @@ impl Meter {
         self.begins = Some(ended);
     }
 
-    /// The round's writes are durable, or a commit has failed.
-    pub(crate) fn committed(&mut self, begun: Instant) {
+    /// A round has ended; returns the number of its writes.
+    pub(crate) fn end_round(&mut self) -> usize {
+        let writes = self.writes.len() - self.earlier;
+        self.earlier = self.writes.len();
+        writes
+    }
+
+    /// The oldest `writes` writes of rounds that have ended are durable, or their commit has failed.
+    pub(crate) fn committed(&mut self, begun: Instant, writes: usize) {
         let ended = Instant::now();
         self.metrics.commits.record(nanoseconds(begun, ended), 1);
-        for (position, begun) in self.writes.drain(..) {
+        self.earlier -= writes;
+        for (position, begun) in self.writes.drain(..writes) {
             self.metrics.commands[position].durations.record(nanoseconds(begun, ended), 1);
         }
     }

@@ -53,6 +53,16 @@ pub trait Store: Databases + Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether a commit waits for a device. Workers then serve other clients meanwhile. By default it does not.
+    fn commit_waits(&self) -> bool {
+        false
+    }
+
+    /// Whether [`Database::prefetch`] is of use. By default it is not.
+    fn prefetches(&self) -> bool {
+        false
+    }
+
     /// Opens or creates a database. Costs nothing if it is open.
     fn open(&self, number: DatabaseNumber) -> Result<(), StoreError>;
 
@@ -98,6 +108,12 @@ pub trait Database {
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError>;
+
+    /// Takes the items of `keys` into memory, with all reads of a device in flight together, for operations that follow
+    /// soon. Returns the number of keys that needed such reads.
+    fn prefetch(&self, _keys: &[&[u8]]) -> Result<usize, StoreError> {
+        Ok(0)
+    }
 
     /// Whether there is an item under `key`.
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError>;

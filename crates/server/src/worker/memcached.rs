@@ -116,9 +116,9 @@ impl Worker {
         let connection = &mut self.connections[number];
         let is_write = memcached::may_write(request);
         if is_write {
-            self.writes.begin(&self.shared.writers);
+            self.writes.begin(&self.shared.commits);
         }
-        let start = connection.output.len();
+        let start = connection.output_end();
         let session = connection.session.id;
         let writer = Writer { shared: &self.shared, outbox: &mut self.outbox, session };
         memcached::execute(
@@ -132,7 +132,7 @@ impl Worker {
             },
         );
         if is_write {
-            self.writes.add(number, start..connection.output.len());
+            self.writes.add(number, connection.session.id, start..connection.output_end());
         }
     }
 }

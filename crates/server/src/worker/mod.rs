@@ -2,17 +2,19 @@
 //!
 //! A round: wait for ready sockets; read each once and take its whole frames; gets gather in a batch over all clients,
 //! other commands run at once; look the batch up; commit all writes; send every client its replies with one write. One
-//! read a round keeps clients fair. Buffers belong to the worker and are lent to connections only while these have
+//! read a round keeps clients fair. While a commit waits for the device, the worker goes on with further rounds, whose
+//! replies wait for the next commit. Buffers belong to the worker and are lent to connections only while these have
 //! bytes under way, so idle connections cost no buffers.
 
 mod closing;
 mod control;
 mod mail;
 mod memcached;
+mod reads_ahead;
+mod round_end;
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::Progress;
@@ -29,6 +31,7 @@ use crate::protocol::Protocol;
 use crate::readiness::{Event, Interest, Poller};
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
+use reads_ahead::ReadsAhead;
 
 /// Maximum number of bytes read from one client in one round.
 const READ_BYTES_MAX: usize = 64 << 10;
@@ -63,6 +66,12 @@ pub(crate) struct Worker {
     /// Of `GET`, which is not dispatched.
     get_command: usize,
     meter: Meter,
+    /// Whether clients sent requests while the worker waited for its last commit.
+    is_busy: bool,
+    /// Whether they did so since the worker began to wait for a commit of another thread.
+    has_overlapped: bool,
+    peeked: Vec<Event>,
+    reads_ahead: ReadsAhead,
 }
 
 impl Worker {
@@ -70,6 +79,7 @@ impl Worker {
     pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, number: usize) -> io::Result<Self> {
         let mut poller = Poller::new()?;
         poller.add(inbox.waker().source(), WAKE_TOKEN, Interest::READ)?;
+        let reads_ahead = ReadsAhead::new(shared.store.prefetches());
         let meter = Meter::new(Arc::clone(&shared.worker_metrics[number]));
         Ok(Self {
             shared,
@@ -87,6 +97,10 @@ impl Worker {
             held: 0,
             get_command: commands::number(b"get"),
             meter,
+            is_busy: false,
+            has_overlapped: false,
+            peeked: Vec::new(),
+            reads_ahead,
         })
     }
 
@@ -101,14 +115,17 @@ impl Worker {
         loop {
             self.poller.wait(&mut events, self.timeout(deadline))?;
             let now = Instant::now();
+            self.take_commits();
             self.take_messages();
             for event in &events {
                 if event.token == WAKE_TOKEN {
                     self.inbox.waker().drain();
                 } else {
+                    self.has_overlapped = true;
                     self.on_event(*event, now);
                 }
             }
+            self.process_received();
             self.take_answers();
             self.release();
             for number in std::mem::take(&mut self.resumable) {
@@ -129,8 +146,8 @@ impl Worker {
                 deadline = Some(now + self.shared.options.shutdown_grace);
                 self.stop_reading();
             }
-            if deadline.is_some_and(|deadline| self.connections.numbers().next().is_none() || now >= deadline)
-            {
+            let has_work = self.connections.numbers().next().is_some() || self.writes.are_held();
+            if deadline.is_some_and(|deadline| !has_work || now >= deadline) {
                 return Ok(());
             }
         }
@@ -171,13 +188,13 @@ impl Worker {
         }
     }
 
-    /// Reads once and executes the whole frames.
+    /// Reads once and executes the whole frames, unless the round reads ahead.
     fn read(&mut self, number: usize) {
         let mut scratch = std::mem::take(&mut self.scratch);
         let connection = &mut self.connections[number];
         match connection.stream.read(&mut scratch) {
             Ok(0) => connection.ended = true,
-            Ok(received) if connection.input.is_empty() => {
+            Ok(received) if connection.input.is_empty() && !self.reads_ahead.is_due() => {
                 self.meter.received(received);
                 let consumed = self.process(number, &scratch[..received]);
                 self.connections[number].input.extend_from_slice(&scratch[consumed..received]);
@@ -185,7 +202,11 @@ impl Worker {
             Ok(received) => {
                 self.meter.received(received);
                 connection.input.extend_from_slice(&scratch[..received]);
-                self.process_input(number);
+                if self.reads_ahead.is_due() {
+                    self.reads_ahead.add(number);
+                } else {
+                    self.process_input(number);
+                }
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             Err(_) => connection.broken = true,
@@ -284,13 +305,13 @@ impl Worker {
         if self.connections[number].gets_queued > 0 {
             self.look_up();
         }
-        let Connection { parser, session, output, awaits_count, .. } = &mut self.connections[number];
+        let Connection { parser, session, output, awaits_count, dropped, .. } = &mut self.connections[number];
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
         let was_queueing = session.transaction.is_some();
         let is_write = commands::may_write(&arguments[0], session);
         if is_write {
-            self.writes.begin(&self.shared.writers);
+            self.writes.begin(&self.shared.commits);
         }
         let start = output.len();
         let begun = self.meter.begin();
@@ -303,7 +324,8 @@ impl Worker {
         }
         // Nothing to replace if the client gets no replies.
         if is_write && output.len() > start {
-            self.writes.add(number, start..output.len());
+            let (start, end) = (*dropped + start as u64, *dropped + output.len() as u64);
+            self.writes.add(number, session.id, start..end);
         }
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
             parser.shrink();
@@ -337,64 +359,6 @@ impl Worker {
             && let Some(buffer) = self.pool.pop()
         {
             connection.output = buffer;
-        }
-    }
-
-    /// Looks the batch up, commits, and sends the replies of the round.
-    fn finish_round(&mut self) {
-        self.look_up();
-        if !self.touched.is_empty() {
-            let begun = self.writes.commit(&mut self.connections, &*self.shared.store, &self.shared.writers);
-            if let Some(begun) = begun {
-                self.meter.committed(begun);
-            }
-        }
-        self.outbox.send(&self.shared);
-        self.batch.counts.move_to(&self.shared.memcached.counts);
-        let commands = std::mem::take(&mut self.commands_in_round);
-        self.shared.commands_processed.fetch_add(commands, Ordering::Relaxed);
-        let mut touched = std::mem::take(&mut self.touched);
-        for number in touched.drain(..) {
-            self.settle(number);
-        }
-        self.touched = touched;
-    }
-
-    /// Sends a connection's replies, then closes it or waits for what it needs next.
-    fn settle(&mut self, number: usize) {
-        let options = &self.shared.options;
-        let connection = &mut self.connections[number];
-        connection.touched = false;
-        connection.broken |= connection.pending_bytes() > options.output_bytes_max;
-        if !connection.broken {
-            self.meter.sent(connection.flush());
-        }
-        if connection.is_finished() {
-            self.close(number);
-            return;
-        }
-        if connection.output.is_empty() && connection.output.capacity() > 0 {
-            let buffer = std::mem::take(&mut connection.output);
-            if buffer.capacity() <= POOLED_BYTES_MAX && self.pool.len() < POOLED_BUFFERS_MAX {
-                self.pool.push(buffer);
-            }
-        }
-        connection.session.client.show(&connection.session, connection.active);
-        connection.session.client.show_buffers(connection.input.len(), connection.pending_bytes());
-        if connection.unprocessed
-            && !connection.awaits_count
-            && !connection.is_held
-            && connection.pending_bytes() <= options.output_pause_bytes
-        {
-            self.resumable.push(number);
-        }
-        let wanted = connection.wanted(options.output_pause_bytes);
-        if wanted != connection.interest {
-            connection.interest = wanted;
-            connection.broken |= self.poller.change(&connection.stream, number as u64, wanted).is_err();
-            if connection.broken {
-                self.close(number);
-            }
         }
     }
 }
