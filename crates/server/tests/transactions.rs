@@ -97,6 +97,80 @@ fn a_watched_key_that_changes_prevents_execution() {
     assert_eq!(one.ask(&["EXEC"]), Value::Array(vec![]));
 }
 
+/// `WATCH a`, a change by another client, and whether `EXEC` executes nevertheless.
+const WATCHED: [(&str, &str, bool); 22] = [
+    ("SET a 1", "SET a 2; SET a 1", false),
+    ("SET a 1", "SET a 1", false),
+    ("SET a 1", "GETSET a 1", false),
+    ("SET a 1", "DEL a; SET a 1", false),
+    ("SET a 1", "FLUSHALL; SET a 1", false),
+    ("SET a 1; EXPIREAT a 4000000000", "EXPIREAT a 4000000000", false),
+    ("DEL a", "SET a 1; DEL a", false),
+    ("DEL a", "DEL a", true),
+    ("DEL a", "FLUSHALL", true),
+    ("SET a 1", "SETNX a 2", true),
+    ("SET a 1", "PERSIST a", true),
+    ("SET a 1", "GET a", true),
+    ("HSET a f 1", "HSET a f 2", false),
+    ("HSET a f 1", "HINCRBY a f 1", false),
+    ("HSET a f 1", "HSET a g 1; HDEL a f", false),
+    ("HSET a f 1", "HSET a f 2; HSET a f 1", false),
+    ("HSET a f 1", "HSETNX a f 2", true),
+    ("HSET a f 1", "HSET b f 2", true),
+    ("HSET a f 1", "EVAL return(redis.call('hset','a','f','2')) 0", false),
+    ("SADD a x", "SADD a y; SREM a x", false),
+    ("SADD a x", "SADD a x", true),
+    ("SADD a x", "RENAME a b; RENAME b a", false),
+];
+
+#[test]
+fn a_watched_key_that_was_written_prevents_execution_though_it_is_as_before() {
+    let server = Running::start(ServerOptions::default());
+    let (mut one, mut two) = (server.client(), server.client());
+    for (before, change, is_executed) in WATCHED {
+        two.ask(&["FLUSHALL"]);
+        let mut all = |commands: &str| {
+            for command in commands.split("; ") {
+                let reply = two.ask(&command.split(' ').collect::<Vec<_>>());
+                assert!(!matches!(reply, Value::Error(_)), "{command}: {reply:?}");
+            }
+        };
+        all(before);
+        assert_eq!(one.ask(&["WATCH", "a"]), ok());
+        all(change);
+        one.ask(&["MULTI"]);
+        let executed = one.ask(&["EXEC"]);
+        let expected = if is_executed { Value::Array(vec![]) } else { Value::Null };
+        assert_eq!(executed, expected, "{before}, {change}");
+    }
+}
+
+#[test]
+fn increments_with_watch_lose_nothing() {
+    const CLIENTS: usize = 4;
+    const INCREMENTS: usize = 100;
+    let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
+    server.client().ask(&["HSET", "h", "n", "0"]);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = server.client();
+                let mut done = 0;
+                while done < INCREMENTS {
+                    client.ask(&["WATCH", "h"]);
+                    let Value::Bulk(text) = client.ask(&["HGET", "h", "n"]) else { panic!("no number") };
+                    let number: usize = String::from_utf8(text).unwrap().parse().unwrap();
+                    client.ask(&["MULTI"]);
+                    client.ask(&["HSET", "h", "n", &(number + 1).to_string()]);
+                    done += usize::from(client.ask(&["EXEC"]) != Value::Null);
+                }
+            });
+        }
+    });
+    let total = (CLIENTS * INCREMENTS).to_string();
+    assert_eq!(server.client().ask(&["HGET", "h", "n"]), bulk(&total));
+}
+
 #[test]
 fn transfers_between_accounts_lose_nothing() {
     let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });

@@ -30,7 +30,7 @@ const PATIENT_ATTEMPTS: u32 = 8;
 /// seen.
 #[derive(Debug)]
 pub struct Transaction {
-    batch: Batch,
+    pub(super) batch: Batch,
     /// By keyspace and key: the item that was read or written last.
     known: HashMap<(KeyspaceId, Vec<u8>), Option<Found>>,
 }

@@ -7,9 +7,10 @@ use alluvium::{Db, Keyspace, ShortOrLong, Update};
 
 use super::collections::{Collections, keyspace_names};
 use super::member;
+use super::watches::{EngineWatch, Watches};
 use crate::store::stored::{Effect, effect, found, is_plain_string, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType,
+    Attributes, Change, CollectionId, Database, Found, Keep, Kind, StoreError, Watch, WrongType,
 };
 
 /// Longer values are read one by one, so that one of them is in memory at a time.
@@ -21,16 +22,22 @@ pub(super) struct EngineDatabase {
     /// Opened when there is a first hash or set.
     collections: OnceLock<Collections>,
     clearing: Arc<RwLock<()>>,
+    watches: Watches,
 }
 
 impl EngineDatabase {
     /// Opens or creates the keyspace `name`.
-    pub(super) fn open(db: &Db, name: &str, clearing: Arc<RwLock<()>>) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        db: &Db,
+        name: &str,
+        clearing: Arc<RwLock<()>>,
+        watches: Watches,
+    ) -> Result<Self, StoreError> {
         let collections = OnceLock::new();
         if db.keyspace_names().contains(&keyspace_names(name)[0]) {
             let _ = collections.set(Collections::open(db, name)?);
         }
-        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing })
+        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing, watches })
     }
 
     /// The collections of the database, opened or created.
@@ -86,8 +93,25 @@ impl Database for EngineDatabase {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        Ok(ItemVersion(self.keyspace.get_with_version(key)?.version.to_bytes()))
+    /// Transactions that have changed members and seen no watch must not commit later without writing the key: a write
+    /// of the key makes them try again.
+    fn watch(&self, key: &[u8]) -> Result<Watch, StoreError> {
+        let counted = self.watches.begin();
+        let mut is_collection = false;
+        if self.collections.get().is_some() {
+            self.get_any(key, &mut |found| is_collection = found.kind != Kind::String)?;
+        }
+        if is_collection {
+            self.keyspace.update_with_metadata(key, |current| match current {
+                Some((value, metadata)) => Update::InsertWith(value.to_vec(), metadata),
+                None => Update::Keep,
+            })?;
+        }
+        Ok(Box::new(EngineWatch::new(self.keyspace.watch(key)?, counted)))
+    }
+
+    fn has_watches(&self) -> bool {
+        self.watches.is_any()
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {

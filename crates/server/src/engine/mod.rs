@@ -3,8 +3,8 @@
 mod collections;
 mod database;
 mod member;
-
 mod transaction;
+mod watches;
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -16,6 +16,7 @@ use crate::metrics::{Predictor, observe_engine};
 use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
 use database::EngineDatabase;
 use transaction::EngineTransaction;
+use watches::Watches;
 
 /// An open database. A commit gives writes the durability that it was opened with.
 pub(crate) struct EngineStore {
@@ -23,6 +24,7 @@ pub(crate) struct EngineStore {
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
     /// Held by transactions, and exclusively while a database is cleared: its members go after its keys.
     clearing: Arc<RwLock<()>>,
+    watches: Watches,
     predictor: Predictor,
 }
 
@@ -33,6 +35,7 @@ impl EngineStore {
             db: db.deferred(),
             databases: Default::default(),
             clearing: Arc::default(),
+            watches: Watches::default(),
             predictor: Predictor::default(),
         };
         let exist = store.db.keyspace_names();
@@ -78,7 +81,8 @@ impl Store for EngineStore {
         let database = &self.databases[number.position()];
         if database.get().is_none() {
             // Two clients that open it at once get the same keyspace.
-            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), self.clearing.clone())?;
+            let (clearing, watches) = (self.clearing.clone(), self.watches.clone());
+            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), clearing, watches)?;
             let _ = database.set(opened);
         }
         Ok(())

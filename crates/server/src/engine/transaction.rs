@@ -9,10 +9,10 @@ use alluvium::Transaction;
 
 use super::database::EngineDatabase;
 use super::member;
+use super::watches::EngineWatch;
 use crate::store::stored::{Effect, effect, found, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind,
-    StoreError,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Kind, StoreError, Watch,
 };
 
 /// Databases whose writes take effect when the transaction commits. Reads see them before.
@@ -150,9 +150,13 @@ impl Database for TransactionDatabase<'_> {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        let version = self.transaction.borrow_mut().version(&self.base.keyspace, key)?;
-        Ok(ItemVersion(version.to_bytes()))
+    fn is_unchanged(&self, key: &[u8], watch: &Watch) -> Result<bool, StoreError> {
+        let EngineWatch { watch, .. } = watch.downcast_ref().ok_or("a watch of another store")?;
+        Ok(self.transaction.borrow_mut().is_unchanged(&self.base.keyspace, key, watch)?)
+    }
+
+    fn has_watches(&self) -> bool {
+        self.base.has_watches()
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {

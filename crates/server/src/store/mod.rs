@@ -10,9 +10,7 @@ mod number;
 pub(crate) mod stored;
 
 pub use health::StoreHealth;
-pub use item::{
-    Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, Mark, NoCollections, WrongType,
-};
+pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
 pub use number::DatabaseNumber;
 
 use crate::MetricSink;
@@ -118,8 +116,21 @@ pub trait Database {
         if is_string { Ok(()) } else { Err(WrongType.into()) }
     }
 
-    /// The version of the item under `key`, or of its absence.
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError>;
+    /// Begins to watch `key`. Not within a transaction.
+    fn watch(&self, _key: &[u8]) -> Result<Watch, StoreError> {
+        Err("a transaction watches no keys".into())
+    }
+
+    /// Whether nobody has written `key` since [`Database::watch`], nor has it expired: then it stays so until the
+    /// transaction takes effect. Only within a transaction, before its own writes.
+    fn is_unchanged(&self, _key: &[u8], _watch: &Watch) -> Result<bool, StoreError> {
+        Err("only a transaction needs what it watches".into())
+    }
+
+    /// Whether any key is watched. Changes of members then have to write their key, too.
+    fn has_watches(&self) -> bool {
+        false
+    }
 
     /// Sets the value of `key`, and when it expires, in milliseconds since 1970. An earlier expiry and flags go.
     fn insert(&self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Result<(), StoreError> {
