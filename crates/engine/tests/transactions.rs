@@ -149,3 +149,40 @@ fn a_write_after_the_check_of_a_watch_repeats_the_transaction() {
     .unwrap();
     assert_eq!(found, [true, false]);
 }
+
+#[test]
+fn readers_see_all_writes_of_a_batch_or_none_and_no_overwritten_one() {
+    const KEYS: u32 = 30;
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items, _) = open(directory.path());
+    let number = |key: u32| {
+        let value = items.get(key.to_le_bytes()).unwrap();
+        value.map_or(0, |value| u32::from_le_bytes(value.try_into().unwrap()))
+    };
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let first = number(0);
+                    let last = number(KEYS - 1);
+                    assert!(first % 2 == 0 && first <= last, "first {first}, then {last}");
+                    let both = db.transaction(|transaction| {
+                        let keys = [0, KEYS - 1].map(u32::to_le_bytes);
+                        transaction.multi_get_short(&items, &keys, 100)
+                    });
+                    let both = both.unwrap();
+                    assert_eq!(both[0], both[1]);
+                }
+            });
+        }
+        for round in 1..3_000u32 {
+            let mut batch = db.batch();
+            for value in [2 * round - 1, 2 * round] {
+                (0..KEYS).for_each(|key| batch.insert(&items, key.to_le_bytes(), value.to_le_bytes()));
+            }
+            batch.commit().unwrap();
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

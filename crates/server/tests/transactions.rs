@@ -253,3 +253,72 @@ fn nothing_works_without_the_password() {
     assert!(matches!(open.client().ask(&["AUTH", "x"]), Value::Error(_)));
     assert_eq!(open.client().ask(&["AUTH", "default", "x"]), ok());
 }
+
+#[test]
+fn reads_of_several_keys_and_fields_are_of_one_moment() {
+    const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
+    let write = |client: &mut common::Client, number: usize| {
+        let text = number.to_string();
+        let pairs: Vec<&str> = NAMES.iter().flat_map(|name| [*name, &text]).collect();
+        client.ask(&[&["MSET"], &pairs[..]].concat());
+        client.ask(&[&["HSET", "hash"], &pairs[..]].concat());
+        let (out, in_) = if number.is_multiple_of(2) { ("x", "y") } else { ("y", "x") };
+        for words in [
+            &["MULTI"][..],
+            &["SREM", "set", out],
+            &["SADD", "set", in_],
+            &["DEL", out],
+            &["SET", in_, "1"],
+            &["EXEC"],
+        ] {
+            client.ask(words);
+        }
+    };
+    write(&mut server.client(), 0);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut client = server.client();
+            (1..500).for_each(|number| write(&mut client, number));
+        });
+        let writer = &writer;
+        for _ in 0..2 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !writer.is_finished() {
+                    for command in [&["MGET"][..], &["HMGET", "hash"]] {
+                        let Value::Array(values) = client.ask(&[command, &NAMES[..]].concat()) else {
+                            panic!("no array")
+                        };
+                        assert!(values.iter().all(|value| *value == values[0]), "{command:?}: {values:?}");
+                    }
+                    assert_eq!(client.ask(&["EXISTS", "x", "y"]), integer(1));
+                    assert_eq!(client.ask(&["SCARD", "set"]), integer(1));
+                    let found = client.ask(&["SMISMEMBER", "set", "x", "y"]);
+                    let [one, other] = [[0, 1], [1, 0]].map(|pair| Value::Array(pair.map(integer).to_vec()));
+                    assert!(found == one || found == other, "{found:?}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_transaction_writes_with_a_past_expiry_is_absent_to_it() {
+    let server = Running::start(ServerOptions::default());
+    let mut client = server.client();
+    for words in [
+        &["MULTI"][..],
+        &["SET", "a", "1", "PXAT", "1"],
+        &["EXISTS", "a"],
+        &["GET", "a"],
+        &["DBSIZE"],
+        &["DEL", "a"],
+    ] {
+        client.ask(words);
+    }
+    let replies = vec![ok(), integer(0), Value::Null, integer(0), integer(0)];
+    assert_eq!(client.ask(&["EXEC"]), Value::Array(replies));
+    assert_eq!(client.ask(&["EVAL", "return {ok = ARGV[1]}", "0", "x"]), Value::Simple(b"x".to_vec()));
+}

@@ -1,8 +1,5 @@
 //! [`Watch`]: shows a transaction whether a key was written since before the transaction.
 
-use std::sync::Arc;
-
-use super::batch::Guard;
 use super::keyspace::Keyspace;
 use super::read::View;
 use super::transaction::Transaction;
@@ -38,7 +35,7 @@ impl Transaction {
     /// Whether nobody has written `key` since `watch`, nor has it expired. If so, that stays true until the commit, or
     /// the transaction is tried again.
     ///
-    /// An item that was written with its earlier value counts as changed. So does one that the log does not show any
+    /// Call it before the transaction writes. An item that was written with its earlier value counts as changed. So does one that the log does not show any
     /// more, which takes as long as a segment of the log is filled.
     pub fn is_unchanged(
         &mut self,
@@ -47,15 +44,9 @@ impl Transaction {
         watch: &Watch,
     ) -> Result<bool> {
         let key = key.as_ref();
-        assert!(
-            Arc::ptr_eq(&self.batch.handle, &keyspace.handle),
-            "the keyspace belongs to another database"
-        );
-        let (shared, owner, stored_key) = (&self.batch.handle.shared, &keyspace.shared, StoredKey::of(key));
+        let (owner, stored_key) = (&keyspace.shared, StoredKey::of(key));
         let hash = owner.hasher.hash(&stored_key);
-        let is_present = |view: &View<'_>| Condition::Present.holds(view, key);
-        let (witness, is_present) = witnessed(shared, owner, hash, &stored_key, is_present)?;
-        self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: stored_key.to_vec(), witness });
+        let is_present = self.contains_key(keyspace, key)?;
         // What is written after the guard's witness lets the commit fail, so the version need not be the newest one.
         let version = owner.version.load();
         let was_cleared = !is_present && !watch.witness.is_of_epoch(&version);

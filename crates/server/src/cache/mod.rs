@@ -117,6 +117,14 @@ impl Databases for CacheStore {
         body(&transaction)?;
         transaction.apply()
     }
+
+    /// A transaction comes before or after each lookup of several keys, and writes of single keys may come in between.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        body(self)
+    }
 }
 
 impl Store for CacheStore {

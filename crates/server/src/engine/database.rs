@@ -14,7 +14,7 @@ use crate::store::{
 };
 
 /// Longer values are read one by one, so that one of them is in memory at a time.
-const TOGETHER_BYTES_MAX: usize = 64 << 10;
+pub(super) const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 pub(super) struct EngineDatabase {
     db: Db,
@@ -49,6 +49,26 @@ impl EngineDatabase {
         Ok(self.collections.get().expect("it was set"))
     }
 
+    /// Visits items that were looked up together, and reads the long ones one by one.
+    pub(super) fn visit_found(
+        &self,
+        keys: &[&[u8]],
+        items: &[Option<ShortOrLong>],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
+        for (position, item) in items.iter().enumerate() {
+            match item {
+                None => each(position, None),
+                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
+                Some(ShortOrLong::Long(_)) => {
+                    let item = self.keyspace.get_with_metadata(keys[position])?;
+                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Removes some members of dead collections; returns whether there are certainly more.
     pub(super) fn tidy(&self) -> Result<bool, StoreError> {
         match self.collections.get() {
@@ -69,17 +89,7 @@ impl Database for EngineDatabase {
             each(0, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
             return Ok(());
         }
-        for (position, item) in self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?.iter().enumerate() {
-            match item {
-                None => each(position, None),
-                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
-                Some(ShortOrLong::Long(_)) => {
-                    let item = self.keyspace.get_with_metadata(keys[position])?;
-                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
-                }
-            }
-        }
-        Ok(())
+        self.visit_found(keys, &self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?, each)
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {

@@ -18,6 +18,9 @@ use database::EngineDatabase;
 use transaction::EngineTransaction;
 use watches::Watches;
 
+/// Number of times that keys are read together because one of them was written meanwhile; then they are read one by one.
+const READ_ATTEMPTS_MAX: u32 = 64;
+
 /// An open database. A commit gives writes the durability that it was opened with.
 pub(crate) struct EngineStore {
     db: Db,
@@ -68,6 +71,18 @@ impl Databases for EngineStore {
         let _not_clearing = self.clearing.read().unwrap_or_else(PoisonError::into_inner);
         self.db.try_transaction(|transaction| {
             body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases))
+        })
+    }
+
+    /// Keys that are written all the time would hold a reader up for ever.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut attempts = 0;
+        self.atomically(&mut |inside| {
+            attempts += 1;
+            if attempts > READ_ATTEMPTS_MAX { body(self) } else { body(inside) }
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use alluvium::Transaction;
 
-use super::database::EngineDatabase;
+use super::database::{EngineDatabase, TOGETHER_BYTES_MAX};
 use super::member;
 use super::watches::EngineWatch;
 use crate::store::stored::{Effect, effect, found, stored};
@@ -65,8 +65,11 @@ struct TransactionDatabase<'a> {
 
 impl TransactionDatabase<'_> {
     fn put(&self, key: &[u8], (value, metadata): crate::store::stored::Stored<'_>) {
-        self.transaction.borrow_mut().insert_with(&self.base.keyspace, key, value, metadata);
-        self.written.borrow_mut().insert(key.into(), true);
+        let mut transaction = self.transaction.borrow_mut();
+        transaction.insert_with(&self.base.keyspace, key, value, metadata);
+        // It is absent already if its expiry is in the past.
+        let is_inserted = transaction.contains_key(&self.base.keyspace, key).unwrap_or(true);
+        self.written.borrow_mut().insert(key.into(), is_inserted);
     }
 
     fn remove(&self, key: &[u8]) {
@@ -131,6 +134,12 @@ impl Database for TransactionDatabase<'_> {
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
+        if keys.len() > 1 {
+            let mut transaction = self.transaction.borrow_mut();
+            let found = transaction.multi_get_short(&self.base.keyspace, keys, TOGETHER_BYTES_MAX)?;
+            drop(transaction);
+            return self.base.visit_found(keys, &found, each);
+        }
         for (position, key) in keys.iter().enumerate() {
             let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
             each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
@@ -139,7 +148,7 @@ impl Database for TransactionDatabase<'_> {
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
-        Ok(self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?.is_some())
+        Ok(self.transaction.borrow_mut().contains_key(&self.base.keyspace, key)?)
     }
 
     fn get_any(&self, key: &[u8], each: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {

@@ -36,6 +36,18 @@ pub trait Databases {
         &self,
         body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
+
+    /// Calls `body`, which only reads, with databases as they are at one moment, as [`Databases::atomically`] does. A
+    /// store may let writes come in between where it would stop all other threads, or try without end.
+    ///
+    /// # Errors
+    /// The error of `body`, or that of the store.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.atomically(body)
+    }
 }
 
 /// Numbered databases with a common log, shared by all worker threads.
