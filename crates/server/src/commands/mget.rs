@@ -41,7 +41,6 @@ fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
 }
 
 /// Returns `false` once the reply is too large.
-
 fn write_values(
     context: &mut Context<'_>,
     databases: &dyn Databases,
