@@ -95,3 +95,94 @@ fn a_transaction_sees_what_it_wrote_and_leaves_nothing_when_it_fails() {
     .unwrap();
     assert_eq!((runs, items.get("copy").unwrap()), (2, Some(b"changed".to_vec())));
 }
+
+#[test]
+fn a_watch_notices_every_write_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items, others) = open(directory.path());
+    items.insert("other", "value").unwrap();
+    db.flush().unwrap();
+    let is_unchanged = |change: &dyn Fn()| {
+        items.insert("key", "value").unwrap();
+        let watch = items.watch("key").unwrap();
+        change();
+        db.transaction(|transaction| transaction.is_unchanged(&items, "key", &watch)).unwrap()
+    };
+    assert!(is_unchanged(&|| {}));
+    assert!(is_unchanged(&|| items.insert("other", "changed").unwrap()));
+    assert!(is_unchanged(&|| others.insert("key", "changed").unwrap()));
+    assert!(!is_unchanged(&|| items.insert("key", "value").unwrap()));
+    assert!(!is_unchanged(&|| items.remove("key").unwrap()));
+    assert!(!is_unchanged(&|| {
+        items.insert("key", "changed").unwrap();
+        items.insert("key", "value").unwrap();
+    }));
+    assert!(!is_unchanged(&|| {
+        items.clear().unwrap();
+        items.insert("key", "value").unwrap();
+    }));
+    // An absent key stays absent, whether its keyspace is cleared or not.
+    let watch = items.watch("absent").unwrap();
+    let remains =
+        || db.transaction(|transaction| transaction.is_unchanged(&items, "absent", &watch)).unwrap();
+    assert!(remains());
+    items.clear().unwrap();
+    assert!(remains());
+    items.insert("absent", "value").unwrap();
+    assert!(!remains());
+}
+
+#[test]
+fn a_write_after_the_check_of_a_watch_repeats_the_transaction() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items, _) = open(directory.path());
+    let watch = items.watch("key").unwrap();
+    let mut found = Vec::new();
+    db.transaction(|transaction| {
+        found.push(transaction.is_unchanged(&items, "key", &watch)?);
+        if found.len() == 1 {
+            items.insert("key", "value").unwrap();
+        }
+        transaction.insert(&items, "copy", "value");
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(found, [true, false]);
+}
+
+#[test]
+fn readers_see_all_writes_of_a_batch_or_none_and_no_overwritten_one() {
+    const KEYS: u32 = 30;
+    let directory = tempfile::tempdir().unwrap();
+    let (db, items, _) = open(directory.path());
+    let number = |key: u32| {
+        let value = items.get(key.to_le_bytes()).unwrap();
+        value.map_or(0, |value| u32::from_le_bytes(value.try_into().unwrap()))
+    };
+    let is_done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    let first = number(0);
+                    let last = number(KEYS - 1);
+                    assert!(first % 2 == 0 && first <= last, "first {first}, then {last}");
+                    let both = db.transaction(|transaction| {
+                        let keys = [0, KEYS - 1].map(u32::to_le_bytes);
+                        transaction.multi_get_short(&items, &keys, 100)
+                    });
+                    let both = both.unwrap();
+                    assert_eq!(both[0], both[1]);
+                }
+            });
+        }
+        for round in 1..3_000u32 {
+            let mut batch = db.batch();
+            for value in [2 * round - 1, 2 * round] {
+                (0..KEYS).for_each(|key| batch.insert(&items, key.to_le_bytes(), value.to_le_bytes()));
+            }
+            batch.commit().unwrap();
+        }
+        is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}

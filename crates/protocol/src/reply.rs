@@ -62,9 +62,9 @@ impl<'a> Reply<'a> {
     }
 
     /// A simple string; line ends in `text` become spaces.
-    pub fn simple(&mut self, text: &str) {
+    pub fn simple(&mut self, text: impl AsRef<[u8]>) {
         self.out.push(b'+');
-        self.line(text.as_bytes());
+        self.line(text.as_ref());
     }
 
     /// An error. `text` starts with its code (`ERR …`); line ends become spaces.

@@ -11,8 +11,8 @@ use crate::connections::Connections;
 use crate::session::Session;
 use crate::socket::Stream;
 use crate::store::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Mark, Store,
-    StoreError, StoreHealth,
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, Kind, Mark, Store, StoreError,
+    StoreHealth,
 };
 
 /// Every key is its own value, until `failing`.
@@ -94,10 +94,6 @@ impl Database for Echo {
 
     fn get_any(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
         unreachable!("only gets in batches")
-    }
-
-    fn version(&self, _: &[u8]) -> Result<ItemVersion, StoreError> {
-        unreachable!("only gets")
     }
 
     fn insert_with(&self, _: &[u8], _: &[u8], _: Attributes) -> Result<(), StoreError> {

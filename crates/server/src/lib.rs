@@ -72,6 +72,6 @@ pub use shutdown::ShutdownHandle;
 #[cfg(feature = "tls")]
 pub use socket::TlsFiles;
 pub use store::{
-    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Keep, Kind,
-    Mark, NoCollections, Store, StoreError, StoreHealth, WrongType,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Keep, Kind, Mark,
+    NoCollections, Store, StoreError, StoreHealth, Watch, WrongType,
 };

@@ -11,7 +11,7 @@ use crate::mail::Address;
 use crate::protocol::Protocol;
 use crate::pubsub::Subscriptions;
 use crate::queued_commands::QueuedCommands;
-use crate::store::{DatabaseNumber, ItemVersion};
+use crate::store::{DatabaseNumber, Watch};
 use crate::tracking::{Mode, Reading};
 
 /// The state of one connection that commands see and set.
@@ -130,12 +130,12 @@ pub(crate) enum Replies {
     Skip,
 }
 
-/// A key that a client watches, as it was at the time of `WATCH`.
+/// A key that a client watches.
 #[derive(Debug)]
 pub(crate) struct Watched {
     pub(crate) database: DatabaseNumber,
     pub(crate) key: Box<[u8]>,
-    pub(crate) version: ItemVersion,
+    pub(crate) watch: Watch,
 }
 
 /// Whether `text` may be in a client list, which is separated by spaces and line ends: printable ASCII without spaces.

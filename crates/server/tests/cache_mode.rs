@@ -199,3 +199,31 @@ fn memcached_clients_are_served() {
     client.send(b"flush_all\r\nget a\r\n");
     assert_eq!(client.raw(9), b"OK\r\nEND\r\n");
 }
+
+#[test]
+fn a_watched_key_that_was_written_prevents_execution_though_it_is_as_before() {
+    let running = running();
+    let (mut one, mut two) = (running.client(), running.client());
+    for (before, changes, is_executed) in [
+        (&["SET", "a", "1"][..], &[&["SET", "a", "2"][..], &["SET", "a", "1"]][..], false),
+        (&["SET", "a", "1"], &[&["SET", "a", "1"]], false),
+        (&["SET", "a", "1"], &[&["DEL", "a"], &["SET", "a", "1"]], false),
+        (&["SET", "a", "1"], &[&["FLUSHALL"], &["SET", "a", "1"]], false),
+        (&["SET", "a", "1"], &[&["INCR", "a"], &["DECR", "a"]], false),
+        (&["SET", "a", "1"], &[&["DEL", "a"]], false),
+        (&["DEL", "a"], &[&["SET", "a", "1"]], false),
+        (&["DEL", "a"], &[&["SET", "a", "1"], &["DEL", "a"]], false),
+        (&["DEL", "a"], &[&["FLUSHALL"]], true),
+        (&["SET", "a", "1"], &[&["SETNX", "a", "2"], &["PERSIST", "a"], &["GET", "a"]], true),
+        (&["SET", "a", "1"], &[&["SET", "b", "2"]], true),
+    ] {
+        two.ask(before);
+        assert_eq!(one.ask(&["WATCH", "a"]), ok());
+        for change in changes {
+            two.ask(change);
+        }
+        one.ask(&["MULTI"]);
+        let expected = if is_executed { Value::Array(vec![]) } else { Value::Null };
+        assert_eq!(one.ask(&["EXEC"]), expected, "{before:?}, {changes:?}");
+    }
+}

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use alluvium_protocol::Value;
 use alluvium_server::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, Mark, Server,
-    ServerOptions, Store, StoreError, StoreHealth,
+    Attributes, Change, Database, DatabaseNumber, Databases, Found, Kind, Mark, Server, ServerOptions, Store,
+    StoreError, StoreHealth,
 };
 use common::{Client, Running, bulk, ok};
 
@@ -113,10 +113,6 @@ impl Database for Full {
 
     fn get_any(&self, _: &[u8], _: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
         self.check()
-    }
-
-    fn version(&self, _: &[u8]) -> Result<ItemVersion, StoreError> {
-        Ok(ItemVersion([0; 32]))
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], _: Attributes) -> Result<(), StoreError> {

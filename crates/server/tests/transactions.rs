@@ -97,6 +97,80 @@ fn a_watched_key_that_changes_prevents_execution() {
     assert_eq!(one.ask(&["EXEC"]), Value::Array(vec![]));
 }
 
+/// `WATCH a`, a change by another client, and whether `EXEC` executes nevertheless.
+const WATCHED: [(&str, &str, bool); 22] = [
+    ("SET a 1", "SET a 2; SET a 1", false),
+    ("SET a 1", "SET a 1", false),
+    ("SET a 1", "GETSET a 1", false),
+    ("SET a 1", "DEL a; SET a 1", false),
+    ("SET a 1", "FLUSHALL; SET a 1", false),
+    ("SET a 1; EXPIREAT a 4000000000", "EXPIREAT a 4000000000", false),
+    ("DEL a", "SET a 1; DEL a", false),
+    ("DEL a", "DEL a", true),
+    ("DEL a", "FLUSHALL", true),
+    ("SET a 1", "SETNX a 2", true),
+    ("SET a 1", "PERSIST a", true),
+    ("SET a 1", "GET a", true),
+    ("HSET a f 1", "HSET a f 2", false),
+    ("HSET a f 1", "HINCRBY a f 1", false),
+    ("HSET a f 1", "HSET a g 1; HDEL a f", false),
+    ("HSET a f 1", "HSET a f 2; HSET a f 1", false),
+    ("HSET a f 1", "HSETNX a f 2", true),
+    ("HSET a f 1", "HSET b f 2", true),
+    ("HSET a f 1", "EVAL return(redis.call('hset','a','f','2')) 0", false),
+    ("SADD a x", "SADD a y; SREM a x", false),
+    ("SADD a x", "SADD a x", true),
+    ("SADD a x", "RENAME a b; RENAME b a", false),
+];
+
+#[test]
+fn a_watched_key_that_was_written_prevents_execution_though_it_is_as_before() {
+    let server = Running::start(ServerOptions::default());
+    let (mut one, mut two) = (server.client(), server.client());
+    for (before, change, is_executed) in WATCHED {
+        two.ask(&["FLUSHALL"]);
+        let mut all = |commands: &str| {
+            for command in commands.split("; ") {
+                let reply = two.ask(&command.split(' ').collect::<Vec<_>>());
+                assert!(!matches!(reply, Value::Error(_)), "{command}: {reply:?}");
+            }
+        };
+        all(before);
+        assert_eq!(one.ask(&["WATCH", "a"]), ok());
+        all(change);
+        one.ask(&["MULTI"]);
+        let executed = one.ask(&["EXEC"]);
+        let expected = if is_executed { Value::Array(vec![]) } else { Value::Null };
+        assert_eq!(executed, expected, "{before}, {change}");
+    }
+}
+
+#[test]
+fn increments_with_watch_lose_nothing() {
+    const CLIENTS: usize = 4;
+    const INCREMENTS: usize = 100;
+    let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
+    server.client().ask(&["HSET", "h", "n", "0"]);
+    thread::scope(|scope| {
+        for _ in 0..CLIENTS {
+            scope.spawn(|| {
+                let mut client = server.client();
+                let mut done = 0;
+                while done < INCREMENTS {
+                    client.ask(&["WATCH", "h"]);
+                    let Value::Bulk(text) = client.ask(&["HGET", "h", "n"]) else { panic!("no number") };
+                    let number: usize = String::from_utf8(text).unwrap().parse().unwrap();
+                    client.ask(&["MULTI"]);
+                    client.ask(&["HSET", "h", "n", &(number + 1).to_string()]);
+                    done += usize::from(client.ask(&["EXEC"]) != Value::Null);
+                }
+            });
+        }
+    });
+    let total = (CLIENTS * INCREMENTS).to_string();
+    assert_eq!(server.client().ask(&["HGET", "h", "n"]), bulk(&total));
+}
+
 #[test]
 fn transfers_between_accounts_lose_nothing() {
     let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
@@ -178,4 +252,73 @@ fn nothing_works_without_the_password() {
     let open = Running::start(ServerOptions::default());
     assert!(matches!(open.client().ask(&["AUTH", "x"]), Value::Error(_)));
     assert_eq!(open.client().ask(&["AUTH", "default", "x"]), ok());
+}
+
+#[test]
+fn reads_of_several_keys_and_fields_are_of_one_moment() {
+    const NAMES: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+    let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
+    let write = |client: &mut common::Client, number: usize| {
+        let text = number.to_string();
+        let pairs: Vec<&str> = NAMES.iter().flat_map(|name| [*name, &text]).collect();
+        client.ask(&[&["MSET"], &pairs[..]].concat());
+        client.ask(&[&["HSET", "hash"], &pairs[..]].concat());
+        let (out, in_) = if number.is_multiple_of(2) { ("x", "y") } else { ("y", "x") };
+        for words in [
+            &["MULTI"][..],
+            &["SREM", "set", out],
+            &["SADD", "set", in_],
+            &["DEL", out],
+            &["SET", in_, "1"],
+            &["EXEC"],
+        ] {
+            client.ask(words);
+        }
+    };
+    write(&mut server.client(), 0);
+    thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut client = server.client();
+            (1..500).for_each(|number| write(&mut client, number));
+        });
+        let writer = &writer;
+        for _ in 0..2 {
+            let server = &server;
+            scope.spawn(move || {
+                let mut client = server.client();
+                while !writer.is_finished() {
+                    for command in [&["MGET"][..], &["HMGET", "hash"]] {
+                        let Value::Array(values) = client.ask(&[command, &NAMES[..]].concat()) else {
+                            panic!("no array")
+                        };
+                        assert!(values.iter().all(|value| *value == values[0]), "{command:?}: {values:?}");
+                    }
+                    assert_eq!(client.ask(&["EXISTS", "x", "y"]), integer(1));
+                    assert_eq!(client.ask(&["SCARD", "set"]), integer(1));
+                    let found = client.ask(&["SMISMEMBER", "set", "x", "y"]);
+                    let [one, other] = [[0, 1], [1, 0]].map(|pair| Value::Array(pair.map(integer).to_vec()));
+                    assert!(found == one || found == other, "{found:?}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn what_a_transaction_writes_with_a_past_expiry_is_absent_to_it() {
+    let server = Running::start(ServerOptions::default());
+    let mut client = server.client();
+    for words in [
+        &["MULTI"][..],
+        &["SET", "a", "1", "PXAT", "1"],
+        &["EXISTS", "a"],
+        &["GET", "a"],
+        &["DBSIZE"],
+        &["DEL", "a"],
+    ] {
+        client.ask(words);
+    }
+    let replies = vec![ok(), integer(0), Value::Null, integer(0), integer(0)];
+    assert_eq!(client.ask(&["EXEC"]), Value::Array(replies));
+    assert_eq!(client.ask(&["EVAL", "return {ok = ARGV[1]}", "0", "x"]), Value::Simple(b"x".to_vec()));
 }

@@ -36,6 +36,11 @@ impl Witness {
         Ok(Self { newest: Newest::of(version.active(), hash, key)?, epoch: version.epoch })
     }
 
+    /// Whether it was taken in the epoch of `version`.
+    pub fn is_of_epoch(&self, version: &Version) -> bool {
+        self.epoch == version.epoch
+    }
+
     /// Whether the key has not been written since. The caller holds the lock of the key's shard in the active store,
     /// which is open, and loaded the version after it took the lock.
     ///

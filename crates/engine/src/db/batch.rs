@@ -1,5 +1,6 @@
 //! [`Batch`]: writes that take effect together or not at all.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyspaceId, SegmentId};
@@ -20,7 +21,7 @@ use crate::planted_race::PlantedRace;
 
 /// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].
 ///
-/// After a crash, all of them are there or none. Together they must fit in one log segment. [`Batch::require`] makes
+/// Whoever has read one of them reads all, and after a crash all of them are there or none. Together they must fit in one log segment. [`Batch::require`] makes
 /// them depend on the current items.
 #[derive(Debug)]
 pub struct Batch {
@@ -115,7 +116,8 @@ impl Batch {
     ///
     /// # Errors
     /// [`Error::ConditionFailed`] if a condition of [`Batch::require`] does not hold. Then nothing is written.
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(mut self) -> Result<()> {
+        self.drop_overwritten();
         let shared = &self.handle.shared;
         shared.check_open()?;
         if self.writes.is_empty() && self.conditions.is_empty() {
@@ -137,7 +139,8 @@ impl Batch {
     }
 
     /// Performs the writes if no guarded key was written since; otherwise does nothing and returns `false`.
-    pub(super) fn commit_guarded(self) -> Result<bool> {
+    pub(super) fn commit_guarded(mut self) -> Result<bool> {
+        self.drop_overwritten();
         let shared = &self.handle.shared;
         shared.check_open()?;
         if self.writes.is_empty() && self.guards.is_empty() {
@@ -148,6 +151,19 @@ impl Batch {
         let Some(position) = self.apply(&self.guards, &prepared)? else { return Ok(false) };
         prepared.commit();
         self.acknowledgement.give(shared, position).map(|()| true)
+    }
+
+    /// Drops writes that later ones of the same key replace: no reader may see them.
+    fn drop_overwritten(&mut self) {
+        if self.writes.len() < 2 {
+            return;
+        }
+        let mut later = HashSet::with_capacity(self.writes.len());
+        let is_last: Vec<bool> =
+            self.writes.iter().rev().map(|write| later.insert((write.keyspace.id, &write.key[..]))).collect();
+        drop(later);
+        let mut is_last = is_last.into_iter().rev();
+        self.writes.retain(|_| is_last.next().expect("one for each write"));
     }
 
     /// Checks the writes, and stores their large values.
@@ -257,6 +273,7 @@ impl Batch {
         let Some(start) = shared.log.append(segment, &bytes) else {
             return Ok(Attempt::Full { segment: segment.id });
         };
+        let _indexed = (items.len() > 1).then(|| segment.indexing.begin(start..start + bytes.len() as u64));
         for (((write, item), &hash), item_start) in self.writes.iter().zip(items).zip(hashes).zip(starts) {
             // Once begun, a batch is indexed to its end, even beyond the plan's bound: a conversion in between would
             // make a part of it durable before the rest.

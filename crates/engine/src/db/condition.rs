@@ -95,7 +95,7 @@ impl Batch {
 }
 
 impl Condition {
-    fn holds(&self, view: &View<'_>, key: &[u8]) -> Result<bool> {
+    pub(super) fn holds(&self, view: &View<'_>, key: &[u8]) -> Result<bool> {
         view.read(key, |view, item| {
             Ok(match self {
                 Self::Absent => item.is_none(),

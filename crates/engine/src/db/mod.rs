@@ -51,6 +51,7 @@ mod stats;
 mod transaction;
 mod update;
 mod verify;
+mod watch;
 mod write;
 mod write_wait_stats;
 
@@ -76,4 +77,5 @@ pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, Traffic
 pub use transaction::Transaction;
 pub use update::Update;
 pub use verify::VerifyReport;
+pub use watch::Watch;
 pub use write_wait_stats::WriteWaitStats;

@@ -13,10 +13,11 @@ use alluvium_io::sync::atomic::Ordering;
 use super::batch::{Batch, Guard};
 use super::database::Db;
 use super::keyspace::Keyspace;
+use super::multi_get::ShortOrLong;
 use super::read::View;
 use super::update::witnessed;
 use crate::blob::StoredKey;
-use crate::condition::ItemVersion;
+use crate::condition::{Condition, ItemVersion};
 use crate::error::{Error, Result};
 use crate::metadata::Metadata;
 
@@ -30,7 +31,7 @@ const PATIENT_ATTEMPTS: u32 = 8;
 /// seen.
 #[derive(Debug)]
 pub struct Transaction {
-    batch: Batch,
+    pub(super) batch: Batch,
     /// By keyspace and key: the item that was read or written last.
     known: HashMap<(KeyspaceId, Vec<u8>), Option<Found>>,
 }
@@ -94,25 +95,68 @@ impl Transaction {
         Ok(ItemVersion::of(self.known(keyspace, key.as_ref())?.as_ref()))
     }
 
+    /// Whether there is an item under `key`. Costs as much as [`Keyspace::contains_key`].
+    pub fn contains_key(&mut self, keyspace: &Keyspace, key: impl AsRef<[u8]>) -> Result<bool> {
+        let key = key.as_ref();
+        if let Some(known) = self.known.get(&(keyspace.shared.id, key.to_vec())) {
+            return Ok(known.is_some());
+        }
+        let is_present = |view: &View<'_>| Condition::Present.holds(view, key);
+        self.guarded(keyspace, key, is_present)
+    }
+
+    /// Looks up all `keys` together, like [`Keyspace::multi_get_short`], so that their reads overlap. The transaction
+    /// keeps no copies: what it reads again is read again, and fails to commit if it has changed.
+    pub fn multi_get_short<K: AsRef<[u8]>>(
+        &mut self,
+        keyspace: &Keyspace,
+        keys: &[K],
+        value_bytes_max: usize,
+    ) -> Result<Vec<Option<ShortOrLong>>> {
+        for key in keys {
+            self.guarded(keyspace, key.as_ref(), |_| Ok(()))?;
+        }
+        let mut found = keyspace.multi_get_short(keys, value_bytes_max)?;
+        for (found, key) in found.iter_mut().zip(keys) {
+            if let Some(known) = self.known.get(&(keyspace.shared.id, key.as_ref().to_vec())) {
+                *found = known.clone().map(ShortOrLong::Short);
+            }
+        }
+        Ok(found)
+    }
+
     fn known(&mut self, keyspace: &Keyspace, key: &[u8]) -> Result<&Option<Found>> {
         self.batch.handle.shared.check_open()?;
         let name = (keyspace.shared.id, key.to_vec());
         if self.known.contains_key(&name) {
             return Ok(&self.known[&name]);
         }
+        let stored_key = StoredKey::of(key);
+        let hash = keyspace.shared.hasher.hash(&stored_key);
+        let read = |view: &View<'_>| view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
+        let item = self.guarded(keyspace, key, read)?;
+        self.batch.handle.shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        Ok(self.known.entry(name).or_insert(item))
+    }
+
+    /// What `read` finds out about `key`; the commit fails if the key is written after that.
+    fn guarded<R>(
+        &mut self,
+        keyspace: &Keyspace,
+        key: &[u8],
+        read: impl Fn(&View<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let shared = &self.batch.handle.shared;
+        shared.check_open()?;
         assert!(
             Arc::ptr_eq(&self.batch.handle, &keyspace.handle),
             "the keyspace belongs to another database"
         );
-        let shared = &self.batch.handle.shared;
-        let owner = &keyspace.shared;
-        let stored_key = StoredKey::of(key);
+        let (owner, stored_key) = (&keyspace.shared, StoredKey::of(key));
         let hash = owner.hasher.hash(&stored_key);
-        let read = |view: &View<'_>| view.find(hash, &stored_key, |view, item| view.with_metadata(key, item));
-        let (witness, item) = witnessed(shared, owner, hash, &stored_key, read)?;
-        shared.counters.gets.fetch_add(1, Ordering::Relaxed);
+        let (witness, found) = witnessed(shared, owner, hash, &stored_key, read)?;
         self.batch.guards.push(Guard { keyspace: owner.clone(), hash, key: stored_key.to_vec(), witness });
-        Ok(self.known.entry(name).or_insert(item))
+        Ok(found)
     }
 
     /// Stores `value` under `key` when the transaction commits.
@@ -129,7 +173,10 @@ impl Transaction {
         metadata: Metadata,
     ) {
         let (key, value) = (key.into(), value.into());
-        self.known.insert((keyspace.shared.id, key.clone()), Some((value.clone(), metadata)));
+        let shared = &self.batch.handle.shared;
+        let is_live = metadata.expires_at_ms.is_none_or(|expiry| expiry > shared.now_ms());
+        let item = is_live.then(|| (value.clone(), metadata));
+        self.known.insert((keyspace.shared.id, key.clone()), item);
         self.batch.insert_with(keyspace, key, value, metadata);
     }
 

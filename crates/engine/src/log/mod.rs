@@ -9,6 +9,7 @@ mod entry_bound;
 mod group_commit;
 mod header;
 pub(crate) mod identity;
+mod indexing;
 mod options;
 mod prefix_list;
 mod recycler;

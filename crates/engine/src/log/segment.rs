@@ -13,6 +13,7 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
 use super::header::SegmentHeader;
+use super::indexing::Indexing;
 use super::recycler::{Recycler, SPACE_KEPT_BYTES, SPACE_TRIMMED_BYTES_MIN};
 use super::retained::RetainedSegment;
 use crate::error::{Error, IoContext, Result};
@@ -48,6 +49,7 @@ pub(crate) struct Segment {
     is_grown: AtomicBool,
     /// Whether the file is kept for readers of the log.
     retained: AtomicBool,
+    pub(crate) indexing: Indexing,
 }
 
 /// How a log file is filled.
@@ -117,6 +119,7 @@ impl Segment {
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
+            indexing: Indexing::default(),
         };
         Ok((Arc::new(segment), appender))
     }
@@ -144,6 +147,7 @@ impl Segment {
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
+            indexing: Indexing::default(),
         }))
     }
 

@@ -151,10 +151,12 @@ impl LogStore {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// The newest item of `key`, if the segment has one.
+    /// The newest item of `key`, if the segment has one. Waits until the batch that wrote it is visible as a whole.
     #[inline]
     pub fn get(&self, hash: KeyHash, key: &[u8]) -> Result<Option<Item<'_>>> {
-        Ok(self.find(self.shard(hash), hash, key)?.map(|(_, _, item)| item))
+        let Some((_, offset, item)) = self.find(self.shard(hash), hash, key)? else { return Ok(None) };
+        self.segment.indexing.wait(offset);
+        Ok(Some(item))
     }
 
     /// Fetches the part of the index that [`LogStore::get`] needs.

@@ -6,20 +6,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use alluvium::Metadata;
-use alluvium_base::KeyHasher;
 use alluvium_cache::{Cursor, ItemView, Update};
 
 use super::Items;
 use super::key::{is_plain, of_database, stored as stored_key};
 use crate::store::stored::{Effect, effect, found, stored};
-use crate::store::{Attributes, Change, Database, DatabaseNumber, Found, ItemVersion, Kind, StoreError};
+use crate::store::{Attributes, Change, Database, DatabaseNumber, Found, Kind, StoreError, Watch};
 
 /// Number of items in a bucket of the index, approximately.
 const BUCKET_ITEMS: usize = 10;
 /// Number of buckets that are visited between two questions whether to go on, and for an estimate.
 const BUCKETS_AT_ONCE: usize = 64;
-/// Seeds of the halves of versions.
-const VERSION_SEEDS: [u64; 2] = [0x616c_6c75, 0x7669_756d];
 
 pub(super) struct CacheDatabase {
     items: Arc<Items>,
@@ -35,6 +32,20 @@ fn metadata(item: ItemView<'_>) -> Metadata {
 #[inline]
 fn seen(item: ItemView<'_>) -> Found<'_> {
     found(item.value, metadata(item))
+}
+
+/// A key that is watched until this is dropped.
+struct CacheWatch {
+    items: Arc<Items>,
+    key: Box<[u8]>,
+    writes: u64,
+    is_present: bool,
+}
+
+impl Drop for CacheWatch {
+    fn drop(&mut self) {
+        self.items.watches.end(&self.key);
+    }
 }
 
 impl CacheDatabase {
@@ -57,7 +68,10 @@ impl CacheDatabase {
     pub(super) fn put(&self, key: &[u8], value: &[u8], metadata: Metadata) -> Result<(), StoreError> {
         let _passed = self.items.gate.pass();
         let expires_at = self.note_expiry(metadata.expires_at_ms);
-        Ok(self.items.cache.set_until(&self.key(key), value, metadata.flags, expires_at)?)
+        let key = self.key(key);
+        self.items.cache.set_until(&key, value, metadata.flags, expires_at)?;
+        self.items.watches.note(&key);
+        Ok(())
     }
 
     pub(super) fn remove(&self, key: &[u8]) {
@@ -120,10 +134,18 @@ impl Database for CacheDatabase {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        let mut version = ItemVersion([0; 32]);
-        self.get_stored(key, |value, metadata| version = version_of(value, metadata));
-        Ok(version)
+    fn watch(&self, key: &[u8]) -> Result<Watch, StoreError> {
+        let _alone = self.items.gate.close();
+        let is_present = self.contains(key)?;
+        let key: Box<[u8]> = self.key(key).into();
+        let writes = self.items.watches.begin(&key);
+        Ok(Box::new(CacheWatch { items: Arc::clone(&self.items), key, writes, is_present }))
+    }
+
+    fn is_unchanged(&self, key: &[u8], watch: &Watch) -> Result<bool, StoreError> {
+        let watch: &CacheWatch = watch.downcast_ref().ok_or("a watch of another store")?;
+        let writes = self.items.watches.writes(&watch.key);
+        Ok(writes == watch.writes && self.contains(key)? == watch.is_present)
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {
@@ -145,9 +167,12 @@ impl Database for CacheDatabase {
         change: &mut dyn FnMut(Option<Found<'_>>) -> Change,
     ) -> Result<(), StoreError> {
         let _passed = self.items.gate.pass();
-        self.items.cache.update(&self.key(key), |item| {
+        let (key, mut is_stored) = (self.key(key), false);
+        self.items.cache.update(&key, |item| {
             let change = change(item.map(seen));
-            match effect(change, item.map(|item| (item.value, metadata(item)))) {
+            let effect = effect(change, item.map(|item| (item.value, metadata(item))));
+            is_stored = matches!(effect, Effect::Insert(..));
+            match effect {
                 Effect::Nothing => Update::Keep,
                 Effect::Insert(value, Metadata { flags, expires_at_ms }) => {
                     Update::SetUntil(Cow::Owned(value), flags, self.note_expiry(expires_at_ms))
@@ -155,6 +180,9 @@ impl Database for CacheDatabase {
                 Effect::Remove => Update::Remove,
             }
         })?;
+        if is_stored {
+            self.items.watches.note(&key);
+        }
         Ok(())
     }
 
@@ -216,16 +244,4 @@ impl Database for CacheDatabase {
         }
         Ok(())
     }
-}
-
-/// A digest of an item: with the probability of 2⁻¹²⁸ that of another one.
-pub(super) fn version_of(value: &[u8], Metadata { flags, expires_at_ms }: Metadata) -> ItemVersion {
-    let mut version = [0; 32];
-    version[0] = 1 + u8::from(expires_at_ms.is_some());
-    version[1..5].copy_from_slice(&flags.to_le_bytes());
-    version[5..13].copy_from_slice(&expires_at_ms.unwrap_or(0).to_le_bytes());
-    for (seed, half) in VERSION_SEEDS.into_iter().zip(version[13..29].chunks_exact_mut(8)) {
-        half.copy_from_slice(&KeyHasher::Xxh3 { seed }.hash(value).low().to_le_bytes());
-    }
-    ItemVersion(version)
 }

@@ -8,6 +8,7 @@ mod database;
 mod gate;
 mod key;
 mod transaction;
+mod watches;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
@@ -19,6 +20,7 @@ use clock::WallClock;
 use database::CacheDatabase;
 use gate::Gate;
 use transaction::CacheTransaction;
+use watches::Watches;
 
 /// Parts of the cache with a lock of their own, for each of several threads. More of them would save little waiting and
 /// lower the size of the largest item; fewer, larger parts take no measurable time more or less.
@@ -40,6 +42,7 @@ pub struct CacheStore {
 struct Items {
     cache: Cache,
     gate: Gate,
+    watches: Watches,
     /// A bit for each database that is open.
     opened: AtomicU16,
     /// Whether an item that expires was ever stored: then the cache's count may include expired ones.
@@ -75,6 +78,7 @@ impl CacheStore {
         let items = Arc::new(Items {
             cache,
             gate: Gate::default(),
+            watches: Watches::default(),
             opened: AtomicU16::new(1),
             has_expired: AtomicBool::new(false),
             memory_bytes_max,
@@ -112,6 +116,14 @@ impl Databases for CacheStore {
         let transaction = CacheTransaction::new(&self.databases);
         body(&transaction)?;
         transaction.apply()
+    }
+
+    /// A transaction comes before or after each lookup of several keys, and writes of single keys may come in between.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        body(self)
     }
 }
 

@@ -6,11 +6,9 @@ use std::collections::BTreeMap;
 
 use alluvium::Metadata;
 
-use super::database::{CacheDatabase, version_of};
+use super::database::CacheDatabase;
 use crate::store::stored::{Effect, effect, found, stored};
-use crate::store::{
-    Attributes, Change, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind, StoreError,
-};
+use crate::store::{Attributes, Change, Database, DatabaseNumber, Databases, Found, Kind, StoreError, Watch};
 
 /// Databases whose writes are kept until [`CacheTransaction::apply`]. Reads see them before. No other thread reads or
 /// writes meanwhile.
@@ -115,9 +113,8 @@ impl Database for TransactionDatabase<'_> {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        let item = self.get_stored(key);
-        Ok(item.map_or(ItemVersion([0; 32]), |(value, metadata)| version_of(&value, metadata)))
+    fn is_unchanged(&self, key: &[u8], watch: &Watch) -> Result<bool, StoreError> {
+        self.base.is_unchanged(key, watch)
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {

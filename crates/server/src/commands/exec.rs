@@ -36,7 +36,7 @@ fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
         context.session.version = version;
         context.session.database = database;
         for watched in &watched {
-            if inside.database(watched.database).version(&watched.key)? != watched.version {
+            if !inside.database(watched.database).is_unchanged(&watched.key, &watched.watch)? {
                 context.reply.null_array();
                 return Ok(());
             }

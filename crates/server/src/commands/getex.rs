@@ -23,7 +23,10 @@ fn getex(context: &mut Context<'_>) -> Result<(), Failure> {
     let expiry = match (context.arguments.len(), option(context, 2)) {
         (2, _) => None,
         (3, _) if context.is_word(2, "persist") => Some(None),
-        (4, Some(kind)) => Some(Some(future(context, 3, kind, "getex")?)),
+        (4, Some(kind)) => match future(context, 3, kind, "getex") {
+            Ok(at_ms) => Some(Some(at_ms)),
+            Err(failure) => return refuse(context, failure),
+        },
         _ => return Err(Failure::SYNTAX),
     };
     let (mut before, mut event) = (None::<Vec<u8>>, None);
@@ -42,5 +45,16 @@ fn getex(context: &mut Context<'_>) -> Result<(), Failure> {
         context.changed(1, event);
     }
     context.reply.optional_bulk(before.as_deref());
+    Ok(())
+}
+
+/// The reply to a bad expiry: an absent key is noticed before it.
+fn refuse(context: &mut Context<'_>, failure: Failure) -> Result<(), Failure> {
+    let mut is_present = false;
+    context.store().get(&context.arguments[1], &mut |_| is_present = true)?;
+    if is_present {
+        return Err(failure);
+    }
+    context.reply.optional_bulk(None);
     Ok(())
 }

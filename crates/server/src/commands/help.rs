@@ -22,14 +22,14 @@ fn answer_help(context: &mut Context<'_>) -> Result<(), Failure> {
 
 fn help(command: &Command, context: &mut Context<'_>) {
     context.reply.array(2 * command.subcommands.len() + 3);
-    context.reply.simple(&format!(
+    context.reply.simple(format!(
         "{} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
         command.name.to_ascii_uppercase()
     ));
     for subcommand in command.subcommands {
         let line = format!("{} {}", subcommand.name.to_ascii_uppercase(), subcommand.syntax);
         context.reply.simple(line.trim_end());
-        context.reply.simple(&format!("    {}.", subcommand.summary));
+        context.reply.simple(format!("    {}.", subcommand.summary));
     }
     context.reply.simple("HELP");
     context.reply.simple("    Prints this help.");

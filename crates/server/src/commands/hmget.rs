@@ -20,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
 fn hmget(context: &mut Context<'_>) -> Result<(), Failure> {
     let fields = context.arguments.from(2);
     let mut values: Vec<Option<Vec<u8>>> = Vec::new();
-    members::read(context, &context.arguments[1], Kind::Hash, &mut |hash| {
+    members::read_together(context, &context.arguments[1], Kind::Hash, fields.len(), &mut |hash| {
         values.clear();
         for field in fields.iter() {
             values.push(hash.map(|hash| hash.get(field)).transpose()?.flatten());

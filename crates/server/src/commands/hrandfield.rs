@@ -19,10 +19,10 @@ pub(super) const COMMAND: Command = Command {
 
 fn hrandfield(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
-    let (count, has_values) = match arguments.len() {
-        2 => (None, false),
-        3 => (Some(context.integer(2)?), false),
-        4 if context.is_word(3, "withvalues") => (Some(context.integer(2)?), true),
+    let count = if arguments.len() > 2 { Some(context.integer(2)?) } else { None };
+    let has_values = match arguments.len() {
+        2 | 3 => false,
+        4 if context.is_word(3, "withvalues") => true,
         _ => return Err(Failure::SYNTAX),
     };
     if has_values && count.is_some_and(|count| !(i64::MIN / 2..=i64::MAX / 2).contains(&count)) {

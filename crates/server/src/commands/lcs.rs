@@ -53,12 +53,14 @@ fn options(context: &Context<'_>) -> Result<Options, Failure> {
 fn lcs(context: &mut Context<'_>) -> Result<(), Failure> {
     let mut values = [Vec::new(), Vec::new()];
     let mut are_strings = true;
-    context.store().get_many(&[&context.arguments[1], &context.arguments[2]], &mut |position, found| {
-        match found.map(Found::string) {
+    let (keys, number) = ([&context.arguments[1], &context.arguments[2]], context.session.database);
+    context.databases.at_one_moment(&mut |inside| {
+        (values, are_strings) = ([Vec::new(), Vec::new()], true);
+        inside.database(number).get_many(&keys, &mut |position, found| match found.map(Found::string) {
             None => {}
             Some(Some(value)) => values[position] = value.to_vec(),
             Some(None) => are_strings = false,
-        }
+        })
     })?;
     if !are_strings {
         return Err(Failure::Fixed("ERR The specified keys must contain string values"));

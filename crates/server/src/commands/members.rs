@@ -2,6 +2,7 @@
 
 use alluvium_protocol::integer;
 
+use super::mget::MOMENT_KEYS_MAX;
 use super::{Context, Failure};
 use crate::changes::Event;
 use crate::data::{self, Collection};
@@ -50,6 +51,21 @@ pub(super) fn removed(context: &mut Context<'_>, key_at: usize, event: Event, is
     if is_empty {
         context.changed(key_at, Event::DEL);
     }
+}
+
+/// Like [`read`], for several members: they are those of one moment.
+pub(super) fn read_together(
+    context: &Context<'_>,
+    key: &[u8],
+    kind: Kind,
+    members: usize,
+    body: &mut dyn FnMut(Option<&Collection<'_>>) -> Result<(), StoreError>,
+) -> Result<(), Failure> {
+    if members == 1 || members > MOMENT_KEYS_MAX {
+        return read(context, key, kind, body);
+    }
+    let number = context.session.database;
+    Ok(context.databases.at_one_moment(&mut |inside| data::read(inside.database(number), key, kind, body))?)
 }
 
 /// All members of the collection under `key`.
@@ -128,6 +144,11 @@ pub(super) fn pick(
     kind: Kind,
     count: Option<i64>,
 ) -> Result<Members, Failure> {
+    if count == Some(i64::MIN) {
+        let text =
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
+        return Err(Failure::Fixed(text));
+    }
     let asked = usize::try_from(count.unwrap_or(1).unsigned_abs()).unwrap_or(usize::MAX);
     if count.is_some_and(|count| count < -PICKED_MAX) {
         return Err(Failure::Fixed("ERR value is out of range"));

@@ -1,7 +1,9 @@
 //! `MGET key [key ...]`
 
+use alluvium_protocol::Arguments;
+
 use super::{Command, Context, Failure};
-use crate::store::Found;
+use crate::store::{Databases, Found, StoreError};
 
 pub(super) const COMMAND: Command = Command {
     name: "mget",
@@ -18,10 +20,34 @@ pub(super) const COMMAND: Command = Command {
 
 /// Keys looked up together. Once the reply is too large, no more is added to it.
 const GROUP: usize = 128;
+/// Maximum number of keys whose values are those of one moment: each is noted until all are read. More are read in
+/// groups.
+pub(super) const MOMENT_KEYS_MAX: usize = 8_192;
 
 fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
-    let keys = context.arguments.from(1);
+    let (keys, databases) = (context.arguments.from(1), context.databases);
+    let start = context.reply.buffered_bytes();
+    let mut has_room = true;
+    if keys.len() == 1 || keys.len() > MOMENT_KEYS_MAX {
+        has_room = write_values(context, databases, keys)?;
+    } else {
+        databases.at_one_moment(&mut |inside| {
+            context.reply.rewind(start);
+            has_room = write_values(context, inside, keys)?;
+            Ok(())
+        })?;
+    }
+    if has_room { Ok(()) } else { Err(Failure::ReplyTooLarge) }
+}
+
+/// Returns `false` once the reply is too large.
+fn write_values(
+    context: &mut Context<'_>,
+    databases: &dyn Databases,
+    keys: Arguments<'_>,
+) -> Result<bool, StoreError> {
     let bytes_max = context.shared.options.output_bytes_max;
+    let database = databases.database(context.session.database);
     context.reply.array(keys.len());
     let mut at = 0;
     while at < keys.len() {
@@ -32,16 +58,15 @@ fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
             grouped += 1;
         }
         let reply = &mut context.reply;
-        let database = context.databases.database(context.session.database);
         database.get_many(&group[..grouped], &mut |_, found| {
             if reply.buffered_bytes() <= bytes_max {
                 reply.optional_bulk(found.and_then(Found::string));
             }
         })?;
         if reply.buffered_bytes() > bytes_max {
-            return Err(Failure::ReplyTooLarge);
+            return Ok(false);
         }
         at += grouped;
     }
-    Ok(())
+    Ok(true)
 }

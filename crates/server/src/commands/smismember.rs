@@ -20,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
 fn smismember(context: &mut Context<'_>) -> Result<(), Failure> {
     let values = context.arguments.from(2);
     let mut are_members = Vec::new();
-    members::read(context, &context.arguments[1], Kind::Set, &mut |set| {
+    members::read_together(context, &context.arguments[1], Kind::Set, values.len(), &mut |set| {
         are_members.clear();
         for value in values.iter() {
             are_members.push(set.map(|set| set.get(value)).transpose()?.flatten().is_some());

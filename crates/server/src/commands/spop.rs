@@ -1,5 +1,7 @@
 //! `SPOP key [count]`
 
+use alluvium_protocol::integer;
+
 use super::{Command, Context, Failure, members};
 use crate::changes::Event;
 use crate::store::Kind;
@@ -22,8 +24,9 @@ fn spop(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
     let count = match arguments.len() {
         2 => 1,
-        3 => usize::try_from(context.integer(2)?)
-            .map_err(|_| Failure::Fixed("ERR value is out of range, must be positive"))?,
+        3 => integer::parse(&arguments[2])
+            .and_then(|count| usize::try_from(count).ok())
+            .ok_or(Failure::Fixed("ERR value is out of range, must be positive"))?,
         _ => return Err(Failure::SYNTAX),
     };
     let (mut picked, mut is_empty) = (members::Members::new(), false);

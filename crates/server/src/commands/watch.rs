@@ -17,11 +17,9 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// Maximum number of keys that a client watches at a time: each takes its bytes and 64 more.
+/// Maximum number of keys that a client watches at a time: each takes its bytes and 128 more.
 const WATCHED_MAX: usize = 65_536;
 
-/// Reads each key: `EXEC` compares it with what is stored then. A key that was written with the same value and expiry
-/// counts as unchanged.
 fn watch(context: &mut Context<'_>) -> Result<(), Failure> {
     if context.session.transaction.is_some() {
         return Err(Failure::Fixed("ERR WATCH inside MULTI is not allowed"));
@@ -39,8 +37,8 @@ fn watch(context: &mut Context<'_>) -> Result<(), Failure> {
         if context.session.watched.len() >= WATCHED_MAX {
             return Err(Failure::Fixed("ERR too many watched keys"));
         }
-        let version = store.version(key)?;
-        context.session.watched.push(Watched { database, key: key.into(), version });
+        let watch = store.watch(key)?;
+        context.session.watched.push(Watched { database, key: key.into(), watch });
     }
     context.reply.ok();
     Ok(())

@@ -12,6 +12,8 @@ pub(crate) struct Collection<'a> {
     /// Whether a member came or went. The header is then written, even if there are as many as before: other
     /// transactions that have read the members notice it.
     has_changed: bool,
+    /// Whether a member got another value. The header is then written if a client watches a key: it may be this one.
+    has_other_values: bool,
 }
 
 /// Calls `body` with the collection under `key`, which may be empty, within a transaction, and stores what it has
@@ -64,7 +66,7 @@ impl<'a> Collection<'a> {
                 false => Err(WrongType.into()),
             };
         })?;
-        Ok(Self { database, key, kind, header: header?, has_changed: false })
+        Ok(Self { database, key, kind, header: header?, has_changed: false, has_other_values: false })
     }
 
     /// Number of members.
@@ -114,6 +116,7 @@ impl<'a> Collection<'a> {
             self.database.insert_member(header.id, member, value)?;
         }
         let is_new = before.is_none();
+        self.has_other_values |= before.is_some_and(|before| before != value);
         header.len += u64::from(is_new);
         self.has_changed |= is_new;
         self.header = Some(header);
@@ -133,10 +136,11 @@ impl<'a> Collection<'a> {
         Ok(true)
     }
 
-    /// Writes the header if members came or went.
+    /// Writes the header if others have to notice the change.
     fn store(self) -> Result<(), StoreError> {
-        let Self { database, key, kind, header, has_changed } = self;
-        let Some(header) = header.filter(|_| has_changed) else { return Ok(()) };
+        let Self { database, key, kind, header, has_changed, has_other_values } = self;
+        let is_noticed = has_changed || has_other_values && database.has_watches();
+        let Some(header) = header.filter(|_| is_noticed) else { return Ok(()) };
         let is_empty = header.len == 0;
         database.update_any(key, &mut |_| match is_empty {
             true => Change::Remove,

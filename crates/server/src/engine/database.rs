@@ -7,13 +7,14 @@ use alluvium::{Db, Keyspace, ShortOrLong, Update};
 
 use super::collections::{Collections, keyspace_names};
 use super::member;
+use super::watches::{EngineWatch, Watches};
 use crate::store::stored::{Effect, effect, found, is_plain_string, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, Found, ItemVersion, Keep, Kind, StoreError, WrongType,
+    Attributes, Change, CollectionId, Database, Found, Keep, Kind, StoreError, Watch, WrongType,
 };
 
 /// Longer values are read one by one, so that one of them is in memory at a time.
-const TOGETHER_BYTES_MAX: usize = 64 << 10;
+pub(super) const TOGETHER_BYTES_MAX: usize = 64 << 10;
 
 pub(super) struct EngineDatabase {
     db: Db,
@@ -21,16 +22,22 @@ pub(super) struct EngineDatabase {
     /// Opened when there is a first hash or set.
     collections: OnceLock<Collections>,
     clearing: Arc<RwLock<()>>,
+    watches: Watches,
 }
 
 impl EngineDatabase {
     /// Opens or creates the keyspace `name`.
-    pub(super) fn open(db: &Db, name: &str, clearing: Arc<RwLock<()>>) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        db: &Db,
+        name: &str,
+        clearing: Arc<RwLock<()>>,
+        watches: Watches,
+    ) -> Result<Self, StoreError> {
         let collections = OnceLock::new();
         if db.keyspace_names().contains(&keyspace_names(name)[0]) {
             let _ = collections.set(Collections::open(db, name)?);
         }
-        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing })
+        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing, watches })
     }
 
     /// The collections of the database, opened or created.
@@ -40,6 +47,26 @@ impl EngineDatabase {
             let _ = self.collections.set(Collections::open(&self.db, self.keyspace.name())?);
         }
         Ok(self.collections.get().expect("it was set"))
+    }
+
+    /// Visits items that were looked up together, and reads the long ones one by one.
+    pub(super) fn visit_found(
+        &self,
+        keys: &[&[u8]],
+        items: &[Option<ShortOrLong>],
+        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+    ) -> Result<(), StoreError> {
+        for (position, item) in items.iter().enumerate() {
+            match item {
+                None => each(position, None),
+                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
+                Some(ShortOrLong::Long(_)) => {
+                    let item = self.keyspace.get_with_metadata(keys[position])?;
+                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Removes some members of dead collections; returns whether there are certainly more.
@@ -62,17 +89,7 @@ impl Database for EngineDatabase {
             each(0, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
             return Ok(());
         }
-        for (position, item) in self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?.iter().enumerate() {
-            match item {
-                None => each(position, None),
-                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
-                Some(ShortOrLong::Long(_)) => {
-                    let item = self.keyspace.get_with_metadata(keys[position])?;
-                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
-                }
-            }
-        }
-        Ok(())
+        self.visit_found(keys, &self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?, each)
     }
 
     fn prefetch(&self, keys: &[&[u8]]) -> Result<usize, StoreError> {
@@ -90,8 +107,25 @@ impl Database for EngineDatabase {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        Ok(ItemVersion(self.keyspace.get_with_version(key)?.version.to_bytes()))
+    /// Transactions that have changed members and seen no watch must not commit later without writing the key: a write
+    /// of the key makes them try again.
+    fn watch(&self, key: &[u8]) -> Result<Watch, StoreError> {
+        let counted = self.watches.begin();
+        let mut is_collection = false;
+        if self.collections.get().is_some() {
+            self.get_any(key, &mut |found| is_collection = found.kind != Kind::String)?;
+        }
+        if is_collection {
+            self.keyspace.update_with_metadata(key, |current| match current {
+                Some((value, metadata)) => Update::InsertWith(value.to_vec(), metadata),
+                None => Update::Keep,
+            })?;
+        }
+        Ok(Box::new(EngineWatch::new(self.keyspace.watch(key)?, counted)))
+    }
+
+    fn has_watches(&self) -> bool {
+        self.watches.is_any()
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {

@@ -3,8 +3,8 @@
 mod collections;
 mod database;
 mod member;
-
 mod transaction;
+mod watches;
 
 use std::cell::RefCell;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
@@ -16,6 +16,10 @@ use crate::metrics::{Predictor, observe_engine};
 use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
 use database::EngineDatabase;
 use transaction::EngineTransaction;
+use watches::Watches;
+
+/// Number of times that keys are read together because one of them was written meanwhile; then they are read one by one.
+const READ_ATTEMPTS_MAX: u32 = 64;
 
 /// An open database. A commit gives writes the durability that it was opened with.
 pub(crate) struct EngineStore {
@@ -23,6 +27,7 @@ pub(crate) struct EngineStore {
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
     /// Held by transactions, and exclusively while a database is cleared: its members go after its keys.
     clearing: Arc<RwLock<()>>,
+    watches: Watches,
     predictor: Predictor,
 }
 
@@ -33,6 +38,7 @@ impl EngineStore {
             db: db.deferred(),
             databases: Default::default(),
             clearing: Arc::default(),
+            watches: Watches::default(),
             predictor: Predictor::default(),
         };
         let exist = store.db.keyspace_names();
@@ -67,6 +73,18 @@ impl Databases for EngineStore {
             body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases))
         })
     }
+
+    /// Keys that are written all the time would hold a reader up for ever.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut attempts = 0;
+        self.atomically(&mut |inside| {
+            attempts += 1;
+            if attempts > READ_ATTEMPTS_MAX { body(self) } else { body(inside) }
+        })
+    }
 }
 
 impl Store for EngineStore {
@@ -86,7 +104,8 @@ impl Store for EngineStore {
         let database = &self.databases[number.position()];
         if database.get().is_none() {
             // Two clients that open it at once get the same keyspace.
-            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), self.clearing.clone())?;
+            let (clearing, watches) = (self.clearing.clone(), self.watches.clone());
+            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), clearing, watches)?;
             let _ = database.set(opened);
         }
         Ok(())

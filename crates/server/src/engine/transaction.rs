@@ -7,12 +7,12 @@ use std::sync::OnceLock;
 
 use alluvium::Transaction;
 
-use super::database::EngineDatabase;
+use super::database::{EngineDatabase, TOGETHER_BYTES_MAX};
 use super::member;
+use super::watches::EngineWatch;
 use crate::store::stored::{Effect, effect, found, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, ItemVersion, Kind,
-    StoreError,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Kind, StoreError, Watch,
 };
 
 /// Databases whose writes take effect when the transaction commits. Reads see them before.
@@ -65,8 +65,11 @@ struct TransactionDatabase<'a> {
 
 impl TransactionDatabase<'_> {
     fn put(&self, key: &[u8], (value, metadata): crate::store::stored::Stored<'_>) {
-        self.transaction.borrow_mut().insert_with(&self.base.keyspace, key, value, metadata);
-        self.written.borrow_mut().insert(key.into(), true);
+        let mut transaction = self.transaction.borrow_mut();
+        transaction.insert_with(&self.base.keyspace, key, value, metadata);
+        // It is absent already if its expiry is in the past.
+        let is_inserted = transaction.contains_key(&self.base.keyspace, key).unwrap_or(true);
+        self.written.borrow_mut().insert(key.into(), is_inserted);
     }
 
     fn remove(&self, key: &[u8]) {
@@ -131,6 +134,12 @@ impl Database for TransactionDatabase<'_> {
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
+        if keys.len() > 1 {
+            let mut transaction = self.transaction.borrow_mut();
+            let found = transaction.multi_get_short(&self.base.keyspace, keys, TOGETHER_BYTES_MAX)?;
+            drop(transaction);
+            return self.base.visit_found(keys, &found, each);
+        }
         for (position, key) in keys.iter().enumerate() {
             let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
             each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
@@ -139,7 +148,7 @@ impl Database for TransactionDatabase<'_> {
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {
-        Ok(self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?.is_some())
+        Ok(self.transaction.borrow_mut().contains_key(&self.base.keyspace, key)?)
     }
 
     fn get_any(&self, key: &[u8], each: &mut dyn FnMut(Found<'_>)) -> Result<(), StoreError> {
@@ -150,9 +159,13 @@ impl Database for TransactionDatabase<'_> {
         Ok(())
     }
 
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError> {
-        let version = self.transaction.borrow_mut().version(&self.base.keyspace, key)?;
-        Ok(ItemVersion(version.to_bytes()))
+    fn is_unchanged(&self, key: &[u8], watch: &Watch) -> Result<bool, StoreError> {
+        let EngineWatch { watch, .. } = watch.downcast_ref().ok_or("a watch of another store")?;
+        Ok(self.transaction.borrow_mut().is_unchanged(&self.base.keyspace, key, watch)?)
+    }
+
+    fn has_watches(&self) -> bool {
+        self.base.has_watches()
     }
 
     fn insert_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), StoreError> {

@@ -90,7 +90,7 @@ impl Caller<'_> {
 
 fn request_of(words: &Variadic<Value>) -> std::result::Result<Vec<u8>, &'static str> {
     if words.is_empty() {
-        return Err("ERR Please specify at least one argument for this redis.call() call");
+        return Err("ERR Please specify at least one argument for this redis lib call");
     }
     let mut texts: Vec<Vec<u8>> = Vec::with_capacity(words.len());
     for word in words.iter() {

@@ -72,7 +72,7 @@ fn write_table(table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()>
         return Ok(());
     }
     if let Value::String(text) = table.raw_get("ok")? {
-        reply.simple(&String::from_utf8_lossy(&text.as_bytes()));
+        reply.simple(&*text.as_bytes());
         return Ok(());
     }
     if let Value::Number(number) = table.raw_get("double")? {

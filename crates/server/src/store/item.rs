@@ -1,5 +1,6 @@
 //! Items as commands see them, and what commands do with them.
 
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 
@@ -108,9 +109,8 @@ pub enum Keep {
     NothingUntil(u64),
 }
 
-/// Identifies what was stored under a key at some moment, or that there was no item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ItemVersion(pub [u8; 32]);
+/// What a store has noted of a key that is watched until this is dropped. Only that store can read it.
+pub type Watch = Box<dyn Any + Send>;
 
 /// The key holds another type than the operation is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,7 @@ mod number;
 pub(crate) mod stored;
 
 pub use health::StoreHealth;
-pub use item::{
-    Attributes, Change, CollectionId, Found, ItemVersion, Keep, Kind, Mark, NoCollections, WrongType,
-};
+pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
 pub use number::DatabaseNumber;
 
 use crate::MetricSink;
@@ -38,6 +36,18 @@ pub trait Databases {
         &self,
         body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
     ) -> Result<(), StoreError>;
+
+    /// Calls `body`, which only reads, with databases as they are at one moment, as [`Databases::atomically`] does. A
+    /// store may let writes come in between where it would stop all other threads, or try without end.
+    ///
+    /// # Errors
+    /// The error of `body`, or that of the store.
+    fn at_one_moment(
+        &self,
+        body: &mut dyn FnMut(&dyn Databases) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.atomically(body)
+    }
 }
 
 /// Numbered databases with a common log, shared by all worker threads.
@@ -134,8 +144,21 @@ pub trait Database {
         if is_string { Ok(()) } else { Err(WrongType.into()) }
     }
 
-    /// The version of the item under `key`, or of its absence.
-    fn version(&self, key: &[u8]) -> Result<ItemVersion, StoreError>;
+    /// Begins to watch `key`. Not within a transaction.
+    fn watch(&self, _key: &[u8]) -> Result<Watch, StoreError> {
+        Err("a transaction watches no keys".into())
+    }
+
+    /// Whether nobody has written `key` since [`Database::watch`], nor has it expired: then it stays so until the
+    /// transaction takes effect. Only within a transaction, before its own writes.
+    fn is_unchanged(&self, _key: &[u8], _watch: &Watch) -> Result<bool, StoreError> {
+        Err("only a transaction needs what it watches".into())
+    }
+
+    /// Whether any key is watched. Changes of members then have to write their key, too.
+    fn has_watches(&self) -> bool {
+        false
+    }
 
     /// Sets the value of `key`, and when it expires, in milliseconds since 1970. An earlier expiry and flags go.
     fn insert(&self, key: &[u8], value: &[u8], expires_at_ms: Option<u64>) -> Result<(), StoreError> {
