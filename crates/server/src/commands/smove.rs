@@ -24,14 +24,14 @@ fn smove(context: &mut Context<'_>) -> Result<(), Failure> {
     let member = &arguments[3];
     let (mut is_moved, mut is_empty, mut is_new) = (false, false, false);
     context.databases.atomically(&mut |inside| {
-        let (mut is_there, mut is_empty) = (false, true);
+        let (mut is_there, mut is_absent) = (false, true);
         data::read(inside.database(number), &arguments[1], Kind::Set, &mut |set| {
-            is_empty = set.is_none();
+            is_absent = set.is_none();
             is_there = set.map(|set| set.get(member)).transpose()?.flatten().is_some();
             Ok(())
         })?;
         is_moved = is_there;
-        if is_empty {
+        if is_absent {
             return Ok(());
         }
         // The type of the destination is checked even if nothing moves.

@@ -92,7 +92,7 @@ impl Message {
                 reply.bulk(channel);
                 reply.bulk(payload);
             }
-            Content::Trace(line) => reply.simple(line),
+            Content::Trace(line) => reply.simple(&**line),
             Content::Invalidation { keys, .. } => {
                 match reply.version() {
                     Version::Resp3 => {
