@@ -53,8 +53,8 @@ pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,
     Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, LogChange,
     LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes, ShortOrLong, Snapshot, SnapshotStats,
-    Stats, TrafficStats, Transaction, Update, ValueReader, VerifyReport, Versioned, Watch, WriteWaitStats,
-    YoungDirectoryStats, backups, remove_old_backups, restore,
+    Stats, TrafficStats, Transaction, Update, ValueOrReader, ValueReader, VerifyReport, Versioned, Watch,
+    WriteWaitStats, YoungDirectoryStats, backups, remove_old_backups, restore,
 };
 pub use environment::Environment;
 #[doc(hidden)]

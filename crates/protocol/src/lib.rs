@@ -34,5 +34,5 @@ pub use arguments::Arguments;
 pub use error::ProtocolError;
 pub use limits::Limits;
 pub use parser::{Frame, Parser, Progress, parse};
-pub use reply::{Reply, Version};
+pub use reply::{Reply, Room, Version};
 pub use value::Value;

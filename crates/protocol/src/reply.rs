@@ -19,13 +19,26 @@ pub enum Version {
 pub struct Reply<'a> {
     out: &'a mut Vec<u8>,
     version: Version,
+    room: Option<&'a dyn Room>,
+}
+
+/// Decides how long a buffer of replies may become.
+pub trait Room {
+    /// Whether the buffer may have `bytes` bytes. Once this was denied, what exceeds it is not written.
+    fn admits(&self, bytes: usize) -> bool;
 }
 
 impl<'a> Reply<'a> {
     /// Replies appended to `out`.
     #[inline]
     pub fn new(out: &'a mut Vec<u8>, version: Version) -> Self {
-        Self { out, version }
+        Self { out, version, room: None }
+    }
+
+    /// Like [`Reply::new`], with as many bytes of texts as `room` admits.
+    #[inline]
+    pub fn within(out: &'a mut Vec<u8>, version: Version, room: Option<&'a dyn Room>) -> Self {
+        Self { out, version, room }
     }
 
     /// The version that is written.
@@ -41,7 +54,7 @@ impl<'a> Reply<'a> {
 
     /// Replies appended to the same buffer, in the version of now.
     pub fn reborrow(&mut self) -> Reply<'_> {
-        Reply { out: self.out, version: self.version }
+        Reply { out: self.out, version: self.version, room: self.room }
     }
 
     /// Bytes in the buffer, earlier replies included.
@@ -90,10 +103,40 @@ impl<'a> Reply<'a> {
     /// A bulk string.
     #[inline]
     pub fn bulk(&mut self, bytes: &[u8]) {
+        if !self.admits(bytes.len()) {
+            return;
+        }
         self.out.reserve(bytes.len() + 16);
         self.header(b'$', bytes.len());
         self.out.extend_from_slice(bytes);
         self.out.extend_from_slice(b"\r\n");
+    }
+
+    /// A bulk string of `len` bytes, which `write` appends. If it fails, the reply must be rewound.
+    pub fn bulk_with<E>(
+        &mut self,
+        len: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.admits(len) {
+            return Ok(());
+        }
+        self.out.reserve(len + 16);
+        self.header(b'$', len);
+        write(self.out)?;
+        self.out.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+
+    /// The beginning of a bulk string of `len` bytes; these and a line end must follow.
+    pub fn bulk_header(&mut self, len: usize) {
+        self.header(b'$', len);
+    }
+
+    /// Whether a text of `bytes` bytes may follow.
+    #[inline]
+    pub fn admits(&self, bytes: usize) -> bool {
+        self.room.is_none_or(|room| room.admits(self.out.len() + bytes + 32))
     }
 
     /// A bulk string, or null for `None`.
@@ -168,6 +211,9 @@ impl<'a> Reply<'a> {
 
     /// Whole replies that were written elsewhere, for the version of this connection.
     pub fn raw(&mut self, replies: &[u8]) {
+        if !self.admits(replies.len()) {
+            return;
+        }
         self.out.extend_from_slice(replies);
     }
 

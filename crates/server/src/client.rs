@@ -49,6 +49,9 @@ pub(crate) struct Client {
     queued_bytes: AtomicUsize,
     input_bytes: AtomicUsize,
     output_bytes: AtomicUsize,
+    charged_bytes: AtomicUsize,
+    /// What it was charged when it was chosen to be closed for its memory.
+    leaving_bytes: AtomicUsize,
 }
 
 /// Both ends of a connection.
@@ -94,6 +97,8 @@ impl Client {
             queued_bytes: AtomicUsize::default(),
             input_bytes: AtomicUsize::default(),
             output_bytes: AtomicUsize::default(),
+            charged_bytes: AtomicUsize::default(),
+            leaving_bytes: AtomicUsize::default(),
         }
     }
 
@@ -151,6 +156,32 @@ impl Client {
     pub(crate) fn show_buffers(&self, input_bytes: usize, output_bytes: usize) {
         self.input_bytes.store(input_bytes, Ordering::Relaxed);
         self.output_bytes.store(output_bytes, Ordering::Relaxed);
+    }
+
+    /// Takes over for how many bytes it is charged.
+    pub(crate) fn show_charge(&self, bytes: usize) {
+        self.charged_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn charged_bytes(&self) -> usize {
+        self.charged_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it is closed for its memory.
+    pub(crate) fn leave(&self) -> usize {
+        let bytes = self.charged_bytes();
+        self.leaving_bytes.store(bytes, Ordering::Relaxed);
+        bytes
+    }
+
+    pub(crate) fn leaving_bytes(&self) -> usize {
+        self.leaving_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How long it has sent and read nothing.
+    pub(crate) fn idle(&self) -> Duration {
+        let active = Duration::from_millis(self.active_ms.load(Ordering::Relaxed));
+        self.opened.elapsed().saturating_sub(active)
     }
 
     pub(crate) fn input_bytes(&self) -> usize {

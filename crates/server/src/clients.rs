@@ -1,9 +1,13 @@
 //! [`Clients`]: all connections, for those that ask about others.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use crate::client::Client;
+use crate::client_memory::{Relief, SMALL_BYTES};
 use crate::inbox::Inbox;
 use crate::mail::Address;
 
@@ -49,6 +53,36 @@ impl Clients {
         for entry in ids.filter_map(|id| entries.remove(&id)) {
             entry.inbox.kill(entry.client.id);
         }
+    }
+
+    /// Closes the clients that hold the most bytes. The favoured client stays if it was active within `patience`, and
+    /// so does one with `CLIENT NO-EVICT` while there are others. Returns their number and bytes.
+    pub(crate) fn close_largest(&self, relief: Relief, patience: Duration) -> (u64, usize) {
+        let mut entries = self.entries();
+        let favoured = entries.get(&relief.favoured).filter(|entry| entry.client.idle() < patience);
+        let favoured = favoured.map(|entry| entry.client.id);
+        if relief.yields && favoured.is_some() {
+            return (0, 0);
+        }
+        let mut holders: Vec<(bool, usize, u64)> = entries
+            .values()
+            .map(|Entry { client, .. }| (client, client.charged_bytes()))
+            .filter(|(client, held)| *held > SMALL_BYTES && Some(client.id) != favoured)
+            .map(|(client, held)| (client.stays.load(Ordering::Relaxed), held, client.id))
+            .collect();
+        holders.sort_unstable_by_key(|&(stays, held, id)| (stays, Reverse(held), id));
+        let (mut closed, mut freed) = (0, 0);
+        for (_, _, id) in holders {
+            if freed >= relief.bytes {
+                break;
+            }
+            if let Some(Entry { client, inbox }) = entries.remove(&id) {
+                freed += client.leave();
+                closed += 1;
+                inbox.kill(id);
+            }
+        }
+        (closed, freed)
     }
 
     /// Wakes all workers that have connections.

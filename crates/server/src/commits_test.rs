@@ -9,7 +9,7 @@ use crate::inbox::Inbox;
 const SOUND: Echo = Echo { fails: false };
 
 fn inbox() -> Arc<Inbox> {
-    Arc::new(Inbox::new().unwrap())
+    Arc::new(Inbox::new(1 << 30).unwrap())
 }
 
 #[test]

@@ -4,9 +4,12 @@
 //! across clients, and asks the store once. A client's other commands wait for its gets: replies keep their order.
 //! Between clients there is no order to keep, since none of the batch has been answered.
 
+use crate::client_memory::ClientMemory;
+use crate::connection::Connection;
 use crate::connections::Connections;
+use crate::long_reply::{DeferredGet, LongReply};
 use crate::memcached::{self, Lookup};
-use crate::store::{DatabaseNumber, Kind, Store, WrongType};
+use crate::store::{DatabaseNumber, Found, FoundOrLong, Kind, STREAM_BYTES, Store, WrongType};
 
 #[cfg(test)]
 #[path = "get_batch_test.rs"]
@@ -42,8 +45,44 @@ impl Get {
         &keys[self.key_start as usize..][..self.key_bytes as usize]
     }
 
+    /// Writes what comes before a long value, and returns what comes after it.
+    fn begin_long(
+        &self,
+        keys: &[u8],
+        connection: &mut Connection,
+        flags: u32,
+        len: usize,
+        counts: &mut memcached::Counts,
+    ) -> &'static [u8] {
+        match self.form {
+            Form::Bulk => {
+                connection.reply().bulk_header(len);
+                b"\r\n"
+            }
+            Form::Memcached(form) => {
+                form.begin_long(self.key(keys), flags, len, counts, connection.memcached_reply())
+            }
+        }
+    }
+
     fn line<'a>(&self, keys: &'a [u8]) -> &'a [u8] {
         &keys[(self.key_start + self.key_bytes) as usize..][..self.line_bytes as usize]
+    }
+}
+
+/// Bytes that a reply needs, and whether its value is streamed. Where the reply tells the CAS identifier, which is a
+/// digest, the whole value must be read before.
+#[inline]
+fn needed(form: Form, found: Option<&FoundOrLong<'_>>) -> (usize, bool) {
+    match found {
+        None => (0, false),
+        Some(FoundOrLong::Found(found)) => (found.value.len(), false),
+        Some(FoundOrLong::Long(long)) => match form {
+            Form::Bulk | Form::Memcached(memcached::Form::Value { with_cas: false, .. }) => {
+                (STREAM_BYTES, true)
+            }
+            Form::Memcached(_) => (2 * long.len, false),
+        },
     }
 }
 
@@ -108,11 +147,13 @@ impl GetBatch {
     }
 
     /// Looks all gets up, appends their replies to their connections, and empties the batch. A connection whose unread
-    /// replies grow beyond `output_bytes_max` is given up.
+    /// replies grow beyond `output_bytes_max` is given up. A get that `memory` has no room for is deferred, and so are
+    /// those of the client after it.
     pub(crate) fn execute(
         &mut self,
         connections: &mut Connections,
         store: &dyn Store,
+        memory: &ClientMemory,
         output_bytes_max: usize,
     ) -> LookedUp {
         let mut outcome = LookedUp { gets: self.gets.len() as u64, ..LookedUp::default() };
@@ -123,36 +164,74 @@ impl GetBatch {
         for (key, get) in keys.iter_mut().zip(&self.gets) {
             *key = get.key(&self.keys);
         }
-        let mut answered = 0;
+        let (mut answered, mut deferred) = (0, 0);
         let mut claims = Vec::new();
         let database = store.database(self.database);
-        let found = database.get_many(&keys[..self.gets.len()], &mut |position, found| {
-            debug_assert_eq!(position, answered);
-            answered += 1;
-            outcome.absent += u64::from(found.is_none());
-            let get = &self.gets[position];
-            let connection = &mut connections[get.connection as usize];
-            connection.gets_queued -= 1;
-            if connection.broken {
-                return;
-            }
-            match (get.form, found) {
-                (Form::Bulk, Some(found)) if found.kind != Kind::String => {
-                    outcome.failed += 1;
-                    connection.reply().error(WrongType::TEXT);
+        let found =
+            database.get_many_or_long(&keys[..self.gets.len()], &mut |_| true, &mut |position, found| {
+                debug_assert_eq!(position, answered);
+                answered += 1;
+                let get = &self.gets[position];
+                let connection = &mut connections[get.connection as usize];
+                connection.gets_queued -= 1;
+                if connection.broken {
+                    return;
                 }
-                (Form::Bulk, found) => connection.reply().optional_bulk(found.map(|found| found.value)),
-                (Form::Memcached(form), found) => {
-                    let lookup = Lookup { form, key: get.key(&self.keys), line: get.line(&self.keys) };
-                    if let Some(claim) = lookup.answer(found, &mut self.counts, connection.memcached_reply())
-                    {
-                        claims.push((position, claim));
+                let (bytes, is_streamed) = needed(get.form, found.as_ref());
+                if bytes > output_bytes_max {
+                    outcome.failed += 1;
+                    connection.give_up();
+                    return;
+                }
+                let is_behind = connection.long.is_some() || !connection.deferred.is_empty();
+                if is_behind || !connection.reserve(bytes, memory) {
+                    if !is_behind {
+                        connection.wait_for(bytes);
+                    }
+                    let (key, line) = (get.key(&self.keys), get.line(&self.keys));
+                    connection.deferred.push_back(DeferredGet::new(self.database, get.form, key, line));
+                    deferred += 1;
+                    return;
+                }
+                outcome.absent += u64::from(found.is_none());
+                let mut value = Vec::new();
+                let found = match found {
+                    None => None,
+                    Some(FoundOrLong::Found(found)) => Some(found),
+                    Some(FoundOrLong::Long(long)) if is_streamed => {
+                        let end =
+                            get.begin_long(&self.keys, connection, long.flags, long.len, &mut self.counts);
+                        connection.long = Some(Box::new(LongReply::new(long, end)));
+                        return;
+                    }
+                    Some(FoundOrLong::Long(long)) => {
+                        let (flags, expires_at_ms, mark) = (long.flags, long.expires_at_ms, long.mark);
+                        if long.read_into(&mut value).is_err() {
+                            connection.give_up();
+                            return;
+                        }
+                        Some(Found { kind: Kind::String, value: &value, flags, expires_at_ms, mark })
+                    }
+                };
+                match (get.form, found) {
+                    (Form::Bulk, Some(found)) if found.kind != Kind::String => {
+                        outcome.failed += 1;
+                        connection.reply().error(WrongType::TEXT);
+                    }
+                    (Form::Bulk, found) => connection.reply().optional_bulk(found.map(|found| found.value)),
+                    (Form::Memcached(form), found) => {
+                        let lookup = Lookup { form, key: get.key(&self.keys), line: get.line(&self.keys) };
+                        if let Some(claim) =
+                            lookup.answer(found, &mut self.counts, connection.memcached_reply())
+                        {
+                            claims.push((position, claim));
+                        }
                     }
                 }
-            }
-            connection.bound_output(output_bytes_max);
-        });
+                connection.bound_output(output_bytes_max);
+            });
         outcome.failed += outcome.gets - answered as u64;
+        outcome.gets -= deferred;
         // The store must not be written to before.
         for (position, claim) in claims {
             let get = &self.gets[position];

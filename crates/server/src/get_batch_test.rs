@@ -1,11 +1,13 @@
 //! Gets against a store that fails in the middle of a batch.
 
 use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
 
 use alluvium_protocol::{Limits, Parser, memcached};
 
 use super::{Form, GetBatch};
 use crate::client::Client;
+use crate::client_memory::ClientMemory;
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::session::Session;
@@ -152,7 +154,7 @@ fn run(gets: &[(usize, &str)], clients: usize) -> Vec<String> {
         connections[*number].gets_queued += 1;
         batch.push(*number, DatabaseNumber::default(), key.as_bytes(), b"", Form::Bulk);
     }
-    batch.execute(&mut connections, &Echo { fails: false }, 1000);
+    batch.execute(&mut connections, &Echo { fails: false }, &ClientMemory::new(0, Duration::ZERO), 1000);
     (0..clients)
         .map(|number| {
             assert_eq!(connections[number].gets_queued, 0);
@@ -183,7 +185,7 @@ fn a_connection_with_too_many_unread_replies_is_given_up() {
         connections[number].gets_queued += 1;
         batch.push(number, DatabaseNumber::default(), key.as_bytes(), b"", Form::Bulk);
     }
-    batch.execute(&mut connections, &Echo { fails: false }, 20);
+    batch.execute(&mut connections, &Echo { fails: false }, &ClientMemory::new(0, Duration::ZERO), 20);
     assert!(connections[0].broken && connections[0].output.is_empty());
     assert!(!connections[1].broken);
     assert_eq!(connections[1].output.escape_ascii().to_string(), r"$1\r\na\r\n$1\r\nc\r\n");

@@ -11,8 +11,8 @@ use crate::readiness::Waker;
 use crate::session::Session;
 use crate::socket::Stream;
 
-/// Maximum number of bytes of messages that wait for a worker. One that does not take them in time ends the connections
-/// that take messages, as it does with those that do not read.
+/// Maximum number of bytes of messages that wait for a worker, or a quarter of what clients may hold. One that does not
+/// take them in time ends the connections that take messages, as it does with those that do not read.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 /// Messages for connections of a worker.
@@ -35,15 +35,18 @@ pub(crate) struct Inbox {
     /// Commits that have ended and for which the worker waits, in their order.
     commits: Mutex<Vec<(Ticket, Outcome)>>,
     waker: Waker,
+    message_bytes_max: usize,
     /// Connections that the worker has or will take.
     pub(crate) load: AtomicUsize,
 }
 
 impl Inbox {
-    pub(crate) fn new() -> io::Result<Self> {
+    /// For a worker of a server whose clients may hold `client_bytes_max` bytes.
+    pub(crate) fn new(client_bytes_max: usize) -> io::Result<Self> {
         let (arrivals, answers, messages, kills, commits) = Default::default();
-        let waker = Waker::new()?;
-        Ok(Self { arrivals, answers, messages, kills, commits, waker, load: AtomicUsize::new(0) })
+        let message_bytes_max = MESSAGE_BYTES_MAX.min(client_bytes_max / 4);
+        let (waker, load) = (Waker::new()?, AtomicUsize::new(0));
+        Ok(Self { arrivals, answers, messages, kills, commits, waker, message_bytes_max, load })
     }
 
     /// Hands a connection over. The socket must be non-blocking.
@@ -63,7 +66,7 @@ impl Inbox {
     pub(crate) fn deliver(&self, message: Message) {
         let mut messages = self.messages.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = message.bytes();
-        if messages.bytes + bytes > MESSAGE_BYTES_MAX {
+        if messages.bytes + bytes > self.message_bytes_max {
             messages.is_incomplete = true;
         } else {
             messages.bytes += bytes;

@@ -11,6 +11,7 @@
 mod cache;
 mod changes;
 mod client;
+mod client_memory;
 mod clients;
 mod commands;
 mod commits;
@@ -30,6 +31,7 @@ mod inbox;
 mod keeper;
 mod latency_events;
 mod listeners;
+mod long_reply;
 mod mail;
 mod memcached;
 mod metrics;
@@ -43,6 +45,7 @@ mod pubsub;
 mod queued_commands;
 mod random;
 mod readiness;
+mod reply_room;
 mod round_writes;
 #[cfg(feature = "scripting")]
 mod scripting;
@@ -72,6 +75,6 @@ pub use shutdown::ShutdownHandle;
 #[cfg(feature = "tls")]
 pub use socket::TlsFiles;
 pub use store::{
-    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Keep, Kind, Mark,
-    NoCollections, Store, StoreError, StoreHealth, Watch, WrongType,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, FoundOrLong, Keep, Kind,
+    LongValue, Mark, NoCollections, Store, StoreError, StoreHealth, Watch, WrongType,
 };

@@ -16,8 +16,7 @@ use crate::socket::TlsFiles;
 
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
 ///
-/// Memory for connections is bounded by `clients_max` times (`limits.frame_bytes_max` + `output_bytes_max`); an idle
-/// connection holds no buffers.
+/// Memory for connections is bounded by `client_bytes_max`; an idle connection holds no buffers.
 #[derive(Clone, Debug)]
 pub struct ServerOptions {
     // Behaviour.
@@ -44,6 +43,17 @@ pub struct ServerOptions {
     /// Maximum number of connections served at once; one more gets an error and is closed. Default 10,000, as in Redis;
     /// fewer if the process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
     pub clients_max: usize,
+    /// Maximum bytes of memory that all clients together make the server hold, beside one megabyte or so a worker: what
+    /// they have sent and is not executed, their unread replies, queued commands, names of subscriptions. Above half of
+    /// it, clients that hold more than 4 KiB wait, one of them excepted; if one waits for `client_patience`, or if it
+    /// is all used, those that hold the most are disconnected. A request or reply may take half of
+    /// it. Minimum 2 MiB, default 1 GiB.
+    pub client_bytes_max: usize,
+    /// How long a client waits for memory until the one that holds the most is disconnected. Default one second.
+    pub client_patience: Duration,
+    /// The memory limit of the process, which is what `CONFIG GET maxmemory` tells. The program that opens the store
+    /// divides it. Default none.
+    pub memory_bytes_max: Option<u64>,
     /// Close a connection that has sent nothing for this long. Default never, as in Redis.
     pub idle_timeout: Option<Duration>,
     /// Bounds on one request.
@@ -99,6 +109,15 @@ impl ServerOptions {
         Classes::parse(letters.as_bytes()).ok_or_else(|| ServerError::KeyspaceEvents(letters.clone()))
     }
 
+    /// The options with no request or reply larger than `bytes_max`.
+    pub(crate) fn within(mut self, bytes_max: usize) -> Self {
+        self.limits.frame_bytes_max = self.limits.frame_bytes_max.min(bytes_max);
+        self.limits.bulk_bytes_max = self.limits.bulk_bytes_max.min(bytes_max);
+        self.memcached_limits.value_bytes_max = self.memcached_limits.value_bytes_max.min(bytes_max);
+        self.output_bytes_max = self.output_bytes_max.min(bytes_max);
+        self
+    }
+
     pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
         if address.ip().is_loopback() || self.allow_remote || self.password.is_some() {
             Ok(())
@@ -129,6 +148,9 @@ impl Default for ServerOptions {
             allow_remote: false,
             password: None,
             clients_max: 10_000,
+            client_bytes_max: 1 << 30,
+            client_patience: Duration::from_secs(1),
+            memory_bytes_max: None,
             idle_timeout: None,
             limits: Limits::default(),
             memcached_limits: memcached::Limits::default(),

@@ -14,6 +14,7 @@ use alluvium::Db;
 
 use crate::changes::Observers;
 use crate::client::{Client, Ends};
+use crate::client_memory::{CONNECTION_BYTES, ClientMemory};
 use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
@@ -101,13 +102,16 @@ impl Server {
         observers.set_classes(options.event_classes()?);
         let workers = 0..options.workers.get();
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
+        let memory = ClientMemory::new(options.client_bytes_max, options.client_patience);
+        let descriptors = descriptors::clients_max(usize::MAX, options.workers.get(), metrics.is_some());
+        let clients_max_limit = descriptors.min(memory.connections_max());
+        let idle_timeout_ms = options.idle_timeout.map_or(0, |timeout| timeout.as_millis().max(1) as u64);
         let shared = Arc::new(Shared {
-            clients_max: descriptors::clients_max(
-                options.clients_max,
-                options.workers.get(),
-                metrics.is_some(),
-            ),
-            options,
+            clients_max: options.clients_max.min(clients_max_limit).into(),
+            clients_max_limit,
+            idle_timeout_ms: idle_timeout_ms.into(),
+            options: options.within(memory.one_bytes_max()),
+            memory,
             address,
             store,
             commits: Default::default(),
@@ -167,10 +171,10 @@ impl Server {
     }
 
     /// Maximum number of connections that are served at once: that of the options, or fewer if half of the descriptors
-    /// that the process may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) are not
-    /// enough for them. The other half is the store's.
+    /// that the process may have (`ulimit -n`, see [`raise_descriptor_limit`](crate::raise_descriptor_limit)) or half
+    /// of the clients' memory are not enough for them. The other half of the descriptors is the store's.
     pub fn clients_max(&self) -> usize {
-        self.shared.clients_max
+        self.shared.clients_max()
     }
 
     /// The handle that stops the server.
@@ -214,7 +218,7 @@ impl Server {
 
     fn start(&self, workers: &mut Vec<RunningWorker>) -> io::Result<()> {
         for number in 0..self.shared.options.workers.get() {
-            let inbox = Arc::new(Inbox::new()?);
+            let inbox = Arc::new(Inbox::new(self.shared.memory.bytes_max())?);
             let (shared, mail) = (Arc::clone(&self.shared), Arc::clone(&inbox));
             let stop = StopOnEnd(self.shared.shutdown.clone());
             let thread = thread::Builder::new().name(format!("serve-{number}")).spawn(move || {
@@ -322,7 +326,7 @@ impl Server {
     fn admit(&self, stream: Stream, session: Session, workers: &[RunningWorker]) {
         let shared = &self.shared;
         shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-        if shared.clients.load(Ordering::Acquire) >= shared.clients_max {
+        if shared.clients.load(Ordering::Acquire) >= shared.clients_max() {
             self.refuse(stream, session.protocol);
             return;
         }
@@ -332,6 +336,7 @@ impl Server {
         if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
             shared.clients.fetch_add(1, Ordering::Relaxed);
             tracing::debug!(id = session.id, client = session.client.peer(), "a client connects");
+            shared.memory.charge(CONNECTION_BYTES);
             session.client.set_descriptor(stream.as_raw_fd());
             shared.connected.add(Arc::clone(&session.client), Arc::clone(&worker.inbox));
             worker.inbox.send(stream, session);
@@ -344,7 +349,7 @@ impl Server {
         shared.connections_refused.fetch_add(1, Ordering::Relaxed);
         shared.refused_log.write(|more| {
             let clients = shared.clients.load(Ordering::Relaxed);
-            tracing::warn!(clients, clients_max = shared.clients_max, more, "a connection is refused");
+            tracing::warn!(clients, clients_max = shared.clients_max(), more, "a connection is refused");
         });
         // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
         let _ = stream.write(match protocol {

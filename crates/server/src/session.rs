@@ -1,5 +1,6 @@
 //! What a client has told us about itself.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -38,7 +39,7 @@ pub(crate) struct Session {
     /// How other workers reach the client; `None` before a worker has it.
     pub(crate) address: Option<Address>,
     /// The keys that must not change before `EXEC`.
-    pub(crate) watched: Vec<Watched>,
+    pub(crate) watched: WatchedKeys,
     /// The last command; see [`crate::commands::full_name`].
     pub(crate) last_command: usize,
     pub(crate) replies: Replies,
@@ -63,7 +64,7 @@ impl Session {
             is_monitor: false,
             is_script: false,
             address: None,
-            watched: Vec::new(),
+            watched: WatchedKeys::default(),
             last_command: 0,
             replies: Replies::Sent,
             wants_count: false,
@@ -84,6 +85,13 @@ impl Session {
         self.replies = Replies::Sent;
         self.client.labels().name = Box::default();
         self.client.stays.store(false, Ordering::Relaxed);
+    }
+
+    /// Bytes that it holds beside the buffers of the connection.
+    #[inline]
+    pub(crate) fn held_bytes(&self) -> usize {
+        let queued = self.transaction.as_ref().map_or(0, |queue| queue.frames.len());
+        queued + self.subscriptions.held_bytes() + self.watched.held_bytes
     }
 
     /// Whether all commands are executed when they come, and answered, and nothing is to be noted about reads.
@@ -136,6 +144,32 @@ pub(crate) struct Watched {
     pub(crate) database: DatabaseNumber,
     pub(crate) key: Box<[u8]>,
     pub(crate) watch: Watch,
+}
+
+/// The keys that a client watches.
+#[derive(Debug, Default)]
+pub(crate) struct WatchedKeys {
+    keys: Vec<Watched>,
+    held_bytes: usize,
+}
+
+impl WatchedKeys {
+    pub(crate) fn push(&mut self, watched: Watched) {
+        self.held_bytes += size_of::<Watched>() + watched.key.len();
+        self.keys.push(watched);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+impl Deref for WatchedKeys {
+    type Target = [Watched];
+
+    fn deref(&self) -> &[Watched] {
+        &self.keys
+    }
 }
 
 /// Whether `text` may be in a client list, which is separated by spaces and line ends: printable ASCII without spaces.

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::changes::{Expiries, Observers};
+use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::commits::Commits;
 use crate::counter::Counter;
@@ -27,8 +28,14 @@ use crate::{ServerOptions, ShutdownHandle, Store};
 /// relaxed.
 pub(crate) struct Shared {
     pub(crate) options: ServerOptions,
-    /// Maximum number of connections served at once: that of the options, or as many as there are descriptors for.
-    pub(crate) clients_max: usize,
+    /// Maximum number of connections served at once.
+    pub(crate) clients_max: AtomicUsize,
+    /// How far that can be raised: as many as there are descriptors and memory for.
+    pub(crate) clients_max_limit: usize,
+    /// Milliseconds after which connections that have sent nothing are closed; 0 for never.
+    pub(crate) idle_timeout_ms: AtomicU64,
+    /// What the clients hold together.
+    pub(crate) memory: ClientMemory,
     /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
@@ -73,6 +80,22 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    /// After how long a connection that has sent nothing is closed.
+    #[inline]
+    pub(crate) fn idle_timeout(&self) -> Option<Duration> {
+        let ms = self.idle_timeout_ms.load(Ordering::Relaxed);
+        (ms > 0).then(|| Duration::from_millis(ms))
+    }
+
+    /// The limit of the process's memory, or that of the store; 0 for none.
+    pub(crate) fn memory_bytes_max(&self) -> u64 {
+        self.options.memory_bytes_max.unwrap_or_else(|| self.store.memory_bytes_max())
+    }
+
+    pub(crate) fn clients_max(&self) -> usize {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
     /// What the workers have done since the last `CONFIG RESETSTAT`.
     pub(crate) fn totals(&self) -> Totals {
         let now = Totals::of(&self.worker_metrics);

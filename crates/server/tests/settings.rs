@@ -29,8 +29,18 @@ fn settings_change_together_or_not_at_all() {
     assert_eq!(get(client, "slowlog-max-len"), bulk("7"));
     for (words, text) in [
         (
-            &["CONFIG", "SET", "slowlog-max-len", "8", "maxclients", "1"][..],
-            "ERR CONFIG SET failed (possibly related to argument 'maxclients') - can't set immutable config",
+            &["CONFIG", "SET", "slowlog-max-len", "8", "port", "1"][..],
+            "ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable config",
+        ),
+        (
+            &["CONFIG", "SET", "slowlog-max-len", "8", "maxmemory", "1"],
+            "ERR CONFIG SET failed (possibly related to argument 'maxmemory') - memory is divided when the server \
+             starts: see its option --memory",
+        ),
+        (
+            &["CONFIG", "SET", "slowlog-max-len", "8", "maxclients", "0"],
+            "ERR CONFIG SET failed (possibly related to argument 'maxclients') - argument must be between its limits \
+             inclusive",
         ),
         (
             &["CONFIG", "SET", "slowlog-max-len", "8", "slowlog-max-len", "9"],
@@ -58,6 +68,20 @@ fn settings_change_together_or_not_at_all() {
         let [name, value] = [name, value].map(|text| std::str::from_utf8(text).unwrap());
         assert_eq!(client.ask(&["CONFIG", "SET", name, value]), ok(), "{name}");
     }
+}
+
+#[test]
+fn the_number_of_clients_and_their_timeout_can_be_changed() {
+    let server = Running::start(Default::default());
+    let client = &mut server.client();
+    assert_eq!(client.ask(&["CONFIG", "SET", "maxclients", "1"]), ok());
+    assert_eq!(server.client().raw_to_end(), b"-ERR max number of clients reached\r\n");
+    assert_eq!(client.ask(&["CONFIG", "SET", "maxclients", "2"]), ok());
+    let other = &mut server.client();
+    assert_eq!(other.ask(&["PING"]), Value::Simple(b"PONG".to_vec()));
+    assert_eq!(client.ask(&["CONFIG", "SET", "timeout", "1"]), ok());
+    assert_eq!(client.ask(&["CONFIG", "GET", "timeout"]), Value::Array(vec![bulk("timeout"), bulk("1")]));
+    assert_eq!(other.reply(), None);
 }
 
 #[test]

@@ -179,7 +179,9 @@ impl Batch {
             shared.check_room_for(bytes)?;
         }
         shared.throttle.pay(self.writes.len() as u64, &*shared.clock);
-        let mut prepared = Prepared { stored: Vec::new(), hashes: Vec::new() };
+        let (len, mut prepared) = (self.writes.len(), Prepared::default());
+        prepared.stored.reserve_exact(len);
+        prepared.hashes.reserve_exact(len);
         for write in &self.writes {
             let stored = StoredItem::store(shared, write.keyspace.id, &write.item())?;
             let hash = write.keyspace.hasher.hash(stored.item().key);
@@ -211,8 +213,13 @@ impl Batch {
         let shared = &self.handle.shared;
         // Keyspaces in ascending order, as the lock order demands.
         let written = self.writes.iter().map(|write| &write.keyspace);
-        let mut keyspaces: Vec<&Arc<KeyspaceShared>> =
-            written.chain(guards.iter().map(|guard| &guard.keyspace)).collect();
+        let mut keyspaces: Vec<&Arc<KeyspaceShared>> = Vec::new();
+        for keyspace in written.chain(guards.iter().map(|guard| &guard.keyspace)) {
+            // Neighbours are mostly of one keyspace, and batches may be long.
+            if keyspaces.last().is_none_or(|last| last.id != keyspace.id) {
+                keyspaces.push(keyspace);
+            }
+        }
         keyspaces.sort_by_key(|keyspace| keyspace.id);
         keyspaces.dedup_by_key(|keyspace| keyspace.id);
         let versions: Vec<Arc<Version>> = keyspaces.iter().map(|k| k.version.load_full()).collect();
@@ -230,6 +237,7 @@ impl Batch {
             .collect();
         shards.sort_unstable();
         shards.dedup();
+        shards.shrink_to_fit();
         let mut writers: Vec<_> = shards
             .iter()
             .map(|&(keyspace, shard)| store_in(keyspace).shards()[shard as usize].lock())
@@ -289,7 +297,7 @@ impl Batch {
 }
 
 /// The writes of a batch in stored form. Their large values are garbage unless the batch is committed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Prepared<'a> {
     stored: Vec<StoredItem<'a>>,
     hashes: Vec<KeyHash>,

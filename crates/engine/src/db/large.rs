@@ -16,7 +16,7 @@ use crate::core::{KeyspaceShared, LOOKUP_BYTES_MIN, PendingRecord, RecordWriter,
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::limits::{KEY_BYTES_MAX, VALUE_BYTES_MAX};
-use crate::metadata::Metadata;
+use crate::metadata::{Metadata, ValueWithMetadata};
 use crate::table::HeldRoom;
 
 /// Number of bytes of a stream that are moved at a time.
@@ -147,6 +147,26 @@ impl Keyspace {
         let shared = &self.handle.shared;
         self.read(key, |view, item| item.map(|item| view.value_reader(shared, key, item)).transpose())
     }
+
+    /// The value of `key` with its metadata, as a stream if it has more than `value_bytes_max` bytes and is stored in a
+    /// blob file; `None` if the key is absent. Costs as much as [`Keyspace::get`].
+    pub fn get_or_reader(
+        &self,
+        key: impl AsRef<[u8]>,
+        value_bytes_max: usize,
+    ) -> Result<Option<ValueOrReader>> {
+        let key = key.as_ref();
+        let shared = &self.handle.shared;
+        self.read(key, |view, item| {
+            let Some(item) = item else { return Ok(None) };
+            if large_content_len(item).is_some_and(|len| len > (key.len() + value_bytes_max) as u64) {
+                return view
+                    .value_reader(shared, key, item)
+                    .map(|reader| Some(ValueOrReader::Reader(reader)));
+            }
+            Ok(view.with_metadata(key, Some(item))?.map(ValueOrReader::Value))
+        })
+    }
 }
 
 /// Counts a write by a user.
@@ -241,13 +261,14 @@ impl View<'_> {
     }
 
     fn value_reader(&self, shared: &Arc<Shared>, key: &[u8], item: &Item<'_>) -> Result<ValueReader> {
-        let shared = shared.clone();
+        let (shared, metadata) = (shared.clone(), Metadata::of(item));
         if !item.is_reference() {
-            let bytes = io::Cursor::new(item.value.to_vec());
-            return Ok(ValueReader { shared, len: item.value.len() as u64, left: Left::Inline(bytes) });
+            let left = Left::Inline(io::Cursor::new(item.value.to_vec()));
+            return Ok(ValueReader { shared, metadata, len: item.value.len() as u64, left });
         }
         let reader = self.piece_reader(key, item, READER_CHUNKS)?;
-        Ok(ValueReader { shared, len: reader.len(), left: Left::Pieces(Box::new(reader)) })
+        let len = reader.len();
+        Ok(ValueReader { shared, metadata, len, left: Left::Pieces(Box::new(reader)) })
     }
 
     /// Key and value of an item of kind reference.
@@ -301,6 +322,15 @@ pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Resu
     Err(Corruption::new(file, reference.body, expected, found).into())
 }
 
+/// A value, or a stream of a long one, from [`Keyspace::get_or_reader`].
+#[derive(Debug)]
+pub enum ValueOrReader {
+    /// The value, and what is stored with it.
+    Value(ValueWithMetadata),
+    /// A stream of the value.
+    Reader(ValueReader),
+}
+
 /// The value of an item as a stream, from [`Keyspace::get_reader`].
 ///
 /// Each chunk of 64 KiB is checked before a byte of it is returned. A damaged one ends the stream with an [`io::Error`]
@@ -308,6 +338,7 @@ pub(super) fn check_key(reference: &Reference, found: &[u8], key: &[u8]) -> Resu
 #[derive(Debug)]
 pub struct ValueReader {
     shared: Arc<Shared>,
+    metadata: Metadata,
     len: u64,
     left: Left,
 }
@@ -322,6 +353,11 @@ impl ValueReader {
     /// Length of the whole value in bytes.
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// What is stored with the value.
+    pub fn metadata(&self) -> Metadata {
+        self.metadata
     }
 
     /// Whether the whole value has no bytes.

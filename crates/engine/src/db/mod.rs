@@ -65,7 +65,7 @@ pub use health::Health;
 pub use ingest::{Ingest, Ingested};
 pub use iterator_stats::IteratorStats;
 pub use keyspace::Keyspace;
-pub use large::ValueReader;
+pub use large::{ValueOrReader, ValueReader};
 pub use log_records::{LogChange, LogRecord, LogRecords};
 pub use multi_get::ShortOrLong;
 pub use plan_change_stats::{LeftStats, PlanChangeStats};

@@ -9,6 +9,7 @@ use super::{
     subscribe, unsubscribe,
 };
 use crate::pause::Paused;
+use crate::reply_room::RoomState;
 use crate::session::{Replies, Session};
 
 /// Whether executing a request may write to the store.
@@ -28,13 +29,35 @@ pub(crate) fn waits(paused: Paused, name: &[u8], session: &Session) -> bool {
     }
 }
 
-/// Finds the command, checks its arity, executes it, and writes the one reply. Returns whether it is not an error.
-pub(crate) fn execute(context: &mut Context<'_>) -> bool {
+/// What became of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Executed {
+    Succeeded,
+    /// It was answered by an error.
+    Failed,
+    /// Nothing has happened: there is no memory for the reply now.
+    Waits,
+}
+
+/// Finds the command, checks its arity, executes it, and writes the one reply.
+pub(crate) fn execute(context: &mut Context<'_>) -> Executed {
     let buffered = context.reply.buffered_bytes();
     if context.session.replies == Replies::SkipNext {
         context.session.replies = Replies::Skip;
     }
-    let outcome = dispatch(context);
+    let can_wait = can_wait(context);
+    let mut outcome = dispatch(context);
+    if context.room_state() != RoomState::Enough && !matches!(outcome, Err(Failure::Text(_))) {
+        if can_wait && context.room_state() == RoomState::Waits {
+            context.reply.rewind(buffered);
+            return Executed::Waits;
+        }
+        outcome = Err(Failure::ReplyTooLarge);
+    }
+    if matches!(outcome, Err(Failure::Waits)) && context.session.replies == Replies::Sent {
+        context.reply.rewind(buffered);
+        return Executed::Waits;
+    }
     let succeeded = outcome.is_ok();
     if let Err(failure) = outcome {
         context.reply.rewind(buffered);
@@ -56,7 +79,14 @@ pub(crate) fn execute(context: &mut Context<'_>) -> bool {
             context.session.replies = Replies::Sent;
         }
     }
-    succeeded
+    if succeeded { Executed::Succeeded } else { Executed::Failed }
+}
+
+/// Whether the command can be executed again later, because it changes nothing.
+fn can_wait(context: &Context<'_>) -> bool {
+    let session = &context.session;
+    let is_plain = session.transaction.is_none() && session.replies == Replies::Sent;
+    is_plain && find(&context.arguments[0]).is_some_and(|command| command.flags.contains(&"readonly"))
 }
 
 /// Whether the command is answered by messages, which clients get even if they want no replies.
@@ -72,6 +102,7 @@ pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
         #[cfg(feature = "scripting")]
         Failure::Aborted(text) => text,
         Failure::Store(error) => format!("ERR {error}"),
+        Failure::Waits => "ERR the memory for clients is in use".into(),
         Failure::ReplyTooLarge => {
             context.session.closing = true;
             "ERR reply exceeds the output limit of this server".into()

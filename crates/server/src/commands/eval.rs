@@ -1,6 +1,7 @@
 //! `EVAL script numkeys [key ...] [arg ...]`
 
 use super::{Command, Context, Failure};
+use crate::reply_room::RoomState;
 use crate::scripting::{self, Digest, Outcome, Request};
 use crate::tracking::{Mode, Reading};
 
@@ -86,7 +87,10 @@ fn execute(
             outbox: &mut *context.outbox,
         };
         match scripting::run(request, &mut context.reply) {
-            Outcome::Done => Ok(()),
+            Outcome::Done => match context.room_state() {
+                RoomState::Enough => Ok(()),
+                _ => Err("there is no memory for the reply".into()),
+            },
             Outcome::Failed(text) => {
                 context.reply.error(text);
                 Ok(())

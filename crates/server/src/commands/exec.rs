@@ -4,6 +4,7 @@ use alluvium_protocol::{Parser, Progress};
 
 use super::dispatch::{dispatch, write_failure};
 use super::{Command, Context, Failure};
+use crate::reply_room::RoomState;
 use crate::store::{Databases, StoreError};
 
 pub(super) const COMMAND: Command = Command {
@@ -21,6 +22,15 @@ pub(super) const COMMAND: Command = Command {
 /// Executes the queued commands at one moment: no other client sees some of their writes, and after a crash all are
 /// there or none. They run again if a key that they read was written meanwhile.
 fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
+    if let Some(queue) = context.session.transaction.as_ref().filter(|queue| queue.has_writes)
+        && let Err(failure) = context.admit_writes(2 * queue.len)
+    {
+        if !matches!(failure, Failure::Waits) {
+            context.session.transaction = None;
+            context.session.watched.clear();
+        }
+        return Err(failure);
+    }
     let queue = context.session.transaction.take().ok_or(Failure::Fixed("ERR EXEC without MULTI"))?;
     let watched = std::mem::take(&mut context.session.watched);
     if queue.has_failed {
@@ -35,7 +45,7 @@ fn exec(context: &mut Context<'_>) -> Result<(), Failure> {
         context.reply.set_version(version);
         context.session.version = version;
         context.session.database = database;
-        for watched in &watched {
+        for watched in watched.iter() {
             if !inside.database(watched.database).is_unchanged(&watched.key, &watched.watch)? {
                 context.reply.null_array();
                 return Ok(());
@@ -64,6 +74,7 @@ fn execute_all(context: &mut Context<'_>, frames: &[u8], inside: &dyn Databases)
             shared: context.shared,
             databases: inside,
             outbox: &mut *context.outbox,
+            room: context.room,
             is_in_transaction: true,
         };
         let before = inner.reply.buffered_bytes();
@@ -78,9 +89,13 @@ fn execute_all(context: &mut Context<'_>, frames: &[u8], inside: &dyn Databases)
         let version = inner.reply.version();
         context.reply.set_version(version);
         at += consumed;
-        if context.reply.buffered_bytes() > context.shared.options.output_bytes_max {
-            context.session.closing = true;
-            return Err("the replies exceed the output limit of this server".into());
+        match context.room_state() {
+            RoomState::Enough => {}
+            RoomState::Waits => return Err("the memory for clients is in use".into()),
+            RoomState::TooLong => {
+                context.session.closing = true;
+                return Err("the replies exceed the output limit of this server".into());
+            }
         }
         if at == frames.len() {
             break;

@@ -30,7 +30,8 @@ fn keys(context: &mut Context<'_>) -> Result<(), Failure> {
                 found.extend_from_slice(b"\r\n");
             }
         })?;
-        if found.len() > context.shared.options.output_bytes_max {
+        // They are copied at the end.
+        if !context.reply.admits(2 * found.len()) || found.len() > context.shared.options.output_bytes_max {
             return Err(Failure::ReplyTooLarge);
         }
         if cursor == 0 {

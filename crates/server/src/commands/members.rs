@@ -68,6 +68,9 @@ pub(super) fn read_together(
     Ok(context.databases.at_one_moment(&mut |inside| data::read(inside.database(number), key, kind, body))?)
 }
 
+/// Bytes that a member takes beside those of its texts, which are copied into the reply.
+const MEMBER_BYTES: usize = 64;
+
 /// All members of the collection under `key`.
 ///
 /// # Errors
@@ -78,14 +81,15 @@ pub(super) fn collect(context: &Context<'_>, key: &[u8], kind: Kind) -> Result<M
     read(context, key, kind, &mut |collection| {
         members.clear();
         let Some(collection) = collection else { return Ok(()) };
-        let mut bytes = 0;
+        let (mut bytes, mut held_bytes) = (0, 0);
         collection.for_each(&mut |member, value| {
             bytes += member.len() + value.len();
-            if bytes <= bytes_max {
+            held_bytes += 2 * (member.len() + value.len()) + MEMBER_BYTES;
+            if bytes <= bytes_max && context.reply.admits(held_bytes) {
                 members.push((member.into(), value.into()));
             }
         })?;
-        is_too_large = bytes > bytes_max;
+        is_too_large = bytes > bytes_max || !context.reply.admits(held_bytes);
         Ok(())
     })?;
     if is_too_large { Err(Failure::ReplyTooLarge) } else { Ok(members) }

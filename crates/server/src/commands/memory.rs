@@ -52,7 +52,14 @@ const ITEM_OVERHEAD_BYTES: usize = 16;
 
 fn doctor(context: &mut Context<'_>) -> Result<(), Failure> {
     let (used, limit) = (context.shared.store.memory_bytes(), context.shared.store.memory_bytes_max());
-    let text = if limit > 0 && used > limit {
+    let clients = &context.shared.memory;
+    let text = if !clients.has_room() {
+        format!(
+            "Clients hold {} bytes, more than half of the {} that they may have together. CLIENT LIST shows who.\n",
+            clients.used(),
+            clients.bytes_max()
+        )
+    } else if limit > 0 && used > limit {
         format!("The store holds {used} bytes of memory, more than the {limit} that it may have.\n")
     } else {
         format!("No memory problem was found. The store holds {used} bytes of memory.\n")
@@ -75,14 +82,17 @@ fn purge(context: &mut Context<'_>) -> Result<(), Failure> {
 fn stats(context: &mut Context<'_>) -> Result<(), Failure> {
     let used = context.shared.store.memory_bytes();
     let keys = context.store().approximate_len();
-    let clients = context.shared.clients.load(std::sync::atomic::Ordering::Relaxed) as u64;
+    let clients = &context.shared.memory;
     let members = [
         ("peak.allocated", used),
         ("total.allocated", used),
         ("startup.allocated", 0),
         ("replication.backlog", 0),
         ("clients.slaves", 0),
-        ("clients.normal", clients * size_of::<crate::session::Session>() as u64),
+        ("clients.normal", clients.used() as u64),
+        ("clients.limit", clients.bytes_max() as u64),
+        ("clients.waiting", clients.waiting() as u64),
+        ("clients.evicted", clients.closed()),
         ("cluster.links", 0),
         ("aof.buffer", 0),
         ("lua.caches", 0),

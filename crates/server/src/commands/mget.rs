@@ -1,9 +1,11 @@
 //! `MGET key [key ...]`
 
+use std::cell::RefCell;
+
 use alluvium_protocol::Arguments;
 
 use super::{Command, Context, Failure};
-use crate::store::{Databases, Found, StoreError};
+use crate::store::{Databases, FoundOrLong, StoreError};
 
 pub(super) const COMMAND: Command = Command {
     name: "mget",
@@ -18,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
     ..Command::DEFAULT
 };
 
-/// Keys looked up together. Once the reply is too large, no more is added to it.
+/// Keys looked up together. Once there is no room for the reply, no more is added to it.
 const GROUP: usize = 128;
 /// Maximum number of keys whose values are those of one moment: each is noted until all are read. More are read in
 /// groups.
@@ -40,13 +42,12 @@ fn mget(context: &mut Context<'_>) -> Result<(), Failure> {
     if has_room { Ok(()) } else { Err(Failure::ReplyTooLarge) }
 }
 
-/// Returns `false` once the reply is too large.
+/// Returns `false` once there is no room for the reply.
 fn write_values(
     context: &mut Context<'_>,
     databases: &dyn Databases,
     keys: Arguments<'_>,
 ) -> Result<bool, StoreError> {
-    let bytes_max = context.shared.options.output_bytes_max;
     let database = databases.database(context.session.database);
     context.reply.array(keys.len());
     let mut at = 0;
@@ -57,13 +58,19 @@ fn write_values(
             *slot = key;
             grouped += 1;
         }
-        let reply = &mut context.reply;
-        database.get_many(&group[..grouped], &mut |_, found| {
-            if reply.buffered_bytes() <= bytes_max {
-                reply.optional_bulk(found.and_then(Found::string));
+        let reply = RefCell::new(&mut context.reply);
+        let mut read = Ok(());
+        let mut admits = |bytes| reply.borrow().admits(bytes);
+        database.get_many_or_long(&group[..grouped], &mut admits, &mut |_, found| match found {
+            None => reply.borrow_mut().null(),
+            Some(FoundOrLong::Found(found)) => reply.borrow_mut().optional_bulk(found.string()),
+            Some(FoundOrLong::Long(long)) if read.is_ok() => {
+                read = reply.borrow_mut().bulk_with(long.len, |out| long.read_into(out));
             }
+            Some(FoundOrLong::Long(_)) => {}
         })?;
-        if reply.buffered_bytes() > bytes_max {
+        read?;
+        if !context.reply.admits(0) {
             return Ok(false);
         }
         at += grouped;

@@ -7,6 +7,7 @@ use alluvium_protocol::{Arguments, Reply, integer};
 
 use crate::changes::Event;
 use crate::mail::Outbox;
+use crate::reply_room::{ReplyRoom, RoomState};
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Database, DatabaseNumber, Databases, StoreError, WrongType};
@@ -152,7 +153,7 @@ mod unsubscribe;
 mod unwatch;
 mod watch;
 
-pub(crate) use dispatch::{execute, may_write, waits};
+pub(crate) use dispatch::{Executed, execute, may_write, waits};
 pub(crate) use reads::keys_to_read;
 pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position};
 
@@ -222,6 +223,8 @@ pub(crate) struct Context<'a> {
     pub(crate) databases: &'a dyn Databases,
     /// Messages that are sent after the round's commit.
     pub(crate) outbox: &'a mut Outbox,
+    /// Bounds the reply; `None` for commands of scripts.
+    pub(crate) room: Option<&'a ReplyRoom<'a>>,
     /// Whether the command is one of those that `EXEC` executes.
     pub(crate) is_in_transaction: bool,
 }
@@ -233,10 +236,30 @@ impl<'a> Context<'a> {
         session: &'a mut Session,
         shared: &'a Shared,
         outbox: &'a mut Outbox,
+        room: &'a ReplyRoom<'a>,
     ) -> Self {
-        let reply = Reply::new(output, session.version);
+        let reply = Reply::within(output, session.version, Some(room));
         let databases: &dyn Databases = &*shared.store;
-        Self { arguments, reply, session, shared, databases, outbox, is_in_transaction: false }
+        let room = Some(room);
+        Self { arguments, reply, session, shared, databases, outbox, room, is_in_transaction: false }
+    }
+
+    /// Charges the memory that it takes to write this many items together, before anything has happened.
+    pub(crate) fn admit_writes(&self, writes: usize) -> Result<(), Failure> {
+        const UNCHARGED_WRITES_MAX: usize = 256;
+        let Some(room) = self.room.filter(|_| writes > UNCHARGED_WRITES_MAX) else { return Ok(()) };
+        match room.admit_work(self.shared.store.batch_bytes(writes)) {
+            RoomState::Enough => Ok(()),
+            RoomState::Waits => Err(Failure::Waits),
+            RoomState::TooLong => {
+                Err(Failure::Fixed("ERR more writes at once than this server has memory for"))
+            }
+        }
+    }
+
+    /// Whether the reply had room so far.
+    pub(crate) fn room_state(&self) -> RoomState {
+        self.room.map_or(RoomState::Enough, ReplyRoom::state)
     }
 
     /// The database that the client has selected.
@@ -284,6 +307,8 @@ pub(crate) enum Failure {
     Aborted(String),
     /// The store's error, sent after `ERR `.
     Store(StoreError),
+    /// Nothing has happened: there is no memory for the command now.
+    Waits,
     /// The replies that the client has not read would grow beyond the limit; the connection ends.
     ReplyTooLarge,
 }

@@ -22,6 +22,7 @@ fn mset(context: &mut Context<'_>) -> Result<(), Failure> {
     if arguments.len().is_multiple_of(2) {
         return Err(Failure::arity("mset"));
     }
+    context.admit_writes(arguments.len() / 2)?;
     let keys = arguments.from(1).iter().step_by(2);
     let values = arguments.from(2).iter().step_by(2);
     context.store().insert_many(&mut keys.zip(values))?;

@@ -22,6 +22,8 @@ fn msetnx(context: &mut Context<'_>) -> Result<(), Failure> {
     if arguments.len().is_multiple_of(2) {
         return Err(Failure::arity("msetnx"));
     }
+    // A transaction keeps them twice.
+    context.admit_writes(arguments.len())?;
     let database = context.session.database;
     let mut is_set = false;
     context.databases.atomically(&mut |inside| {

@@ -1,20 +1,25 @@
 //! One keyspace as a database.
 
 use std::borrow::Cow;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::io::{self, Cursor, Read};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use alluvium::{Db, Keyspace, ShortOrLong, Update};
+use alluvium::{Db, Keyspace, ShortOrLong, Update, ValueOrReader, ValueReader};
 
 use super::collections::{Collections, keyspace_names};
 use super::member;
 use super::watches::{EngineWatch, Watches};
-use crate::store::stored::{Effect, effect, found, is_plain_string, stored};
+use crate::store::stored::{Effect, PREFIX_BYTES_MAX, effect, found, is_plain_string, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, Found, Keep, Kind, StoreError, Watch, WrongType,
+    Attributes, Change, CollectionId, Database, Found, FoundOrLong, Keep, Kind, LongValue, StoreError, Watch,
+    WrongType,
 };
 
-/// Longer values are read one by one, so that one of them is in memory at a time.
+/// Longer values are read piece by piece where they need not be in memory as a whole.
 pub(super) const TOGETHER_BYTES_MAX: usize = 64 << 10;
+
+/// Number of pairs of a long batch.
+const LONG_BATCH: usize = 8192;
 
 pub(super) struct EngineDatabase {
     db: Db,
@@ -23,6 +28,8 @@ pub(super) struct EngineDatabase {
     collections: OnceLock<Collections>,
     clearing: Arc<RwLock<()>>,
     watches: Watches,
+    /// Held by one worker at a time for a long batch, which takes up to 300 bytes a pair beside the request.
+    long_batches: Mutex<()>,
 }
 
 impl EngineDatabase {
@@ -37,7 +44,8 @@ impl EngineDatabase {
         if db.keyspace_names().contains(&keyspace_names(name)[0]) {
             let _ = collections.set(Collections::open(db, name)?);
         }
-        Ok(Self { db: db.clone(), keyspace: db.keyspace(name)?, collections, clearing, watches })
+        let (keyspace, long_batches) = (db.keyspace(name)?, Mutex::default());
+        Ok(Self { db: db.clone(), keyspace, collections, clearing, watches, long_batches })
     }
 
     /// The collections of the database, opened or created.
@@ -78,18 +86,82 @@ impl EngineDatabase {
     }
 }
 
+/// A string as a stream, without what is stored before its value.
+fn long(mut reader: ValueReader) -> io::Result<LongValue> {
+    let (metadata, stored_len) = (reader.metadata(), usize::try_from(reader.len()).unwrap_or(usize::MAX));
+    if is_plain_string(metadata) {
+        let Found { flags, expires_at_ms, mark, .. } = found(&[], metadata);
+        return Ok(LongValue { flags, expires_at_ms, mark, len: stored_len, bytes: Box::new(reader) });
+    }
+    let mut head = [0; PREFIX_BYTES_MAX];
+    reader.read_exact(&mut head)?;
+    let Found { value: rest, flags, expires_at_ms, mark, .. } = found(&head, metadata);
+    let len = stored_len - (head.len() - rest.len());
+    let bytes = Box::new(Cursor::new(rest.to_vec()).chain(reader));
+    Ok(LongValue { flags, expires_at_ms, mark, len, bytes })
+}
+
 impl Database for EngineDatabase {
     fn get_many(
         &self,
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
-        if let [key] = keys {
-            let item = self.keyspace.get_with_metadata(key)?;
-            each(0, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+        let mut outcome = Ok(());
+        self.get_many_or_long(keys, &mut |_| true, &mut |position, item| match item {
+            None => each(position, None),
+            Some(FoundOrLong::Found(item)) => each(position, Some(item)),
+            Some(FoundOrLong::Long(long)) if outcome.is_ok() => {
+                let LongValue { flags, expires_at_ms, mark, .. } = long;
+                let mut value = Vec::with_capacity(long.len);
+                outcome = long.read_into(&mut value);
+                if outcome.is_ok() {
+                    let kind = Kind::String;
+                    each(position, Some(Found { kind, value: &value, flags, expires_at_ms, mark }));
+                }
+            }
+            Some(FoundOrLong::Long(_)) => {}
+        })?;
+        Ok(outcome?)
+    }
+
+    fn get_many_or_long(
+        &self,
+        keys: &[&[u8]],
+        admits: &mut dyn FnMut(usize) -> bool,
+        each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
+    ) -> Result<(), StoreError> {
+        let get_one = |position: usize, each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>)| {
+            match self.keyspace.get_or_reader(keys[position], TOGETHER_BYTES_MAX)? {
+                None => each(position, None),
+                Some(ValueOrReader::Value((value, metadata))) => {
+                    each(position, Some(FoundOrLong::Found(found(&value, metadata))));
+                }
+                Some(ValueOrReader::Reader(reader)) => each(position, Some(FoundOrLong::Long(long(reader)?))),
+            }
+            Ok::<(), StoreError>(())
+        };
+        if keys.len() == 1 {
+            return get_one(0, each);
+        }
+        let items = self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?;
+        let long_bytes = items.iter().flatten().map(|item| match item {
+            ShortOrLong::Long(bytes) => *bytes,
+            ShortOrLong::Short(_) => 0,
+        });
+        if !admits(long_bytes.sum()) {
             return Ok(());
         }
-        self.visit_found(keys, &self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?, each)
+        for (position, item) in items.iter().enumerate() {
+            match item {
+                None => each(position, None),
+                Some(ShortOrLong::Short((value, metadata))) => {
+                    each(position, Some(FoundOrLong::Found(found(value, *metadata))));
+                }
+                Some(ShortOrLong::Long(_)) => get_one(position, each)?,
+            }
+        }
+        Ok(())
     }
 
     fn prefetch(&self, keys: &[&[u8]]) -> Result<usize, StoreError> {
@@ -135,6 +207,8 @@ impl Database for EngineDatabase {
     }
 
     fn insert_many(&self, pairs: &mut dyn Iterator<Item = (&[u8], &[u8])>) -> Result<(), StoreError> {
+        let _turn = (pairs.size_hint().0 > LONG_BATCH)
+            .then(|| self.long_batches.lock().unwrap_or_else(PoisonError::into_inner));
         let mut batch = self.db.batch();
         for (key, value) in pairs {
             batch.insert(&self.keyspace, key, value);

@@ -149,6 +149,11 @@ impl Store for EngineStore {
         self.db.stats().memory.total()
     }
 
+    /// Measured with keys and values of some bytes.
+    fn batch_bytes(&self, writes: usize) -> usize {
+        448 * writes
+    }
+
     /// The plan bounds the engine's memory by the number of items, not by a figure that could be reported here.
     fn memory_bytes_max(&self) -> u64 {
         0

@@ -30,6 +30,24 @@ impl Form {
     }
 }
 
+impl Form {
+    /// Writes what comes before a long value of `get`, and returns what comes after it.
+    pub(crate) fn begin_long(
+        self,
+        key: &[u8],
+        flags: u32,
+        len: usize,
+        counts: &mut Counts,
+        mut reply: Reply<'_>,
+    ) -> &'static [u8] {
+        counts.add_hit(true, Count::GetHits, Count::GetMisses);
+        if let Some(key) = Key::from_text(key) {
+            reply.value_header(key, flags, len, None);
+        }
+        if matches!(self, Self::Value { is_last: true, .. }) { b"\r\nEND\r\n" } else { b"\r\n" }
+    }
+}
+
 /// A key that is looked up in a batch.
 pub(crate) struct Lookup<'a> {
     pub(crate) form: Form,

@@ -49,7 +49,7 @@ fn general(context: &mut Context<'_>) {
         ("uptime", shared.started.elapsed().as_secs()),
         ("time", now_s()),
         ("pointer_size", u64::from(usize::BITS)),
-        ("max_connections", shared.clients_max as u64),
+        ("max_connections", shared.clients_max() as u64),
         ("curr_connections", shared.clients.load(Ordering::Relaxed) as u64),
         ("total_connections", shared.connections_accepted.load(Ordering::Relaxed)),
         ("rejected_connections", shared.connections_refused.load(Ordering::Relaxed)),
@@ -88,7 +88,7 @@ fn settings(context: &mut Context<'_>) {
     let address = options.memcached_address.unwrap_or(context.shared.address);
     for (name, value) in [
         ("maxbytes", context.shared.store.memory_bytes_max().to_string()),
-        ("maxconns", context.shared.clients_max.to_string()),
+        ("maxconns", context.shared.clients_max().to_string()),
         ("tcpport", address.port().to_string()),
         ("udpport", "0".to_owned()),
         ("inter", address.ip().to_string()),

@@ -46,7 +46,7 @@ fn server(shared: &Shared, sink: &mut Samples) {
         ),
         (
             Metric::gauge("clients_limit", "Maximum number of connections served at once."),
-            shared.clients_max as f64,
+            shared.clients_max() as f64,
         ),
         (
             Metric::counter(
@@ -58,6 +58,22 @@ fn server(shared: &Shared, sink: &mut Samples) {
         (
             Metric::counter("connections_refused", "Connections closed because too many were open."),
             load(&shared.connections_refused),
+        ),
+        (
+            Metric::gauge("client_memory_bytes", "What clients make the server hold, connections included."),
+            shared.memory.used() as f64,
+        ),
+        (
+            Metric::gauge("client_memory_limit_bytes", "How much of that all clients together may have."),
+            shared.memory.bytes_max() as f64,
+        ),
+        (
+            Metric::gauge("clients_waiting", "Clients that wait for memory that others hold."),
+            shared.memory.waiting() as f64,
+        ),
+        (
+            Metric::counter("clients_evicted", "Connections closed because of the memory that they held."),
+            shared.memory.closed() as f64,
         ),
         (
             Metric::counter("store_resumptions", "How often a store that had failed was resumed."),

@@ -19,11 +19,23 @@ pub(crate) enum Topic {
 pub(crate) struct Subscriptions {
     channels: BTreeSet<Box<[u8]>>,
     patterns: BTreeSet<Box<[u8]>>,
+    /// Bytes of all names, with those that the server takes for each.
+    held_bytes: usize,
+}
+
+/// Bytes that the server takes for a name of `bytes` bytes.
+fn held_bytes(bytes: usize) -> usize {
+    2 * bytes + 100
 }
 
 impl Subscriptions {
     pub(crate) fn len(&self) -> usize {
         self.channels.len() + self.patterns.len()
+    }
+
+    /// Bytes that the server takes for them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -50,11 +62,19 @@ impl Subscriptions {
 
     /// Adds a subscription; returns whether it is new.
     pub(crate) fn insert(&mut self, topic: Topic, name: &[u8]) -> bool {
-        self.names_mut(topic).insert(name.into())
+        let is_new = self.names_mut(topic).insert(name.into());
+        if is_new {
+            self.held_bytes += held_bytes(name.len());
+        }
+        is_new
     }
 
     /// Removes a subscription; returns whether there was one.
     pub(crate) fn remove(&mut self, topic: Topic, name: &[u8]) -> bool {
-        self.names_mut(topic).remove(name)
+        let was_there = self.names_mut(topic).remove(name);
+        if was_there {
+            self.held_bytes -= held_bytes(name.len());
+        }
+        was_there
     }
 }

@@ -61,6 +61,7 @@ impl Caller<'_> {
             shared: self.shared,
             databases: self.databases,
             outbox: &mut *self.outbox,
+            room: None,
             is_in_transaction: true,
         };
         commands::execute(&mut context);

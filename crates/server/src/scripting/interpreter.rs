@@ -22,6 +22,8 @@ use crate::tracking::Reading;
 
 /// Maximum bytes of memory of an interpreter. A script that needs more fails.
 const MEMORY_BYTES_MAX: usize = 256 << 20;
+/// They are never fewer than this.
+const MEMORY_BYTES_MIN: usize = 512 << 10;
 /// Maximum number of functions that an interpreter keeps compiled.
 const FUNCTIONS_MAX: usize = 1000;
 /// Instructions between two looks at the clock.
@@ -64,6 +66,8 @@ struct Interpreter {
     functions: HashMap<Digest, Function>,
     /// How often scripts had been flushed when the functions were compiled.
     flushes: u64,
+    /// Bytes of memory that clients were charged for it: all that it may take.
+    charged: usize,
 }
 
 thread_local! {
@@ -73,10 +77,20 @@ thread_local! {
 /// Executes a script and writes its reply.
 pub(crate) fn run(request: Request<'_>, reply: &mut Reply<'_>) -> Outcome {
     INTERPRETER.with_borrow_mut(|interpreter| {
-        let outcome = prepared(interpreter).and_then(|interpreter| interpreter.execute(request, reply));
+        let (memory, workers) = (&request.shared.memory, request.shared.options.workers);
+        // Each worker has one, and all of them together take a quarter of what clients may.
+        let bytes_max = MEMORY_BYTES_MAX.min(memory.one_bytes_max() / 2 / workers).max(MEMORY_BYTES_MIN);
+        let outcome = prepared(interpreter).and_then(|interpreter| {
+            if interpreter.charged == 0 {
+                interpreter.lua.set_memory_limit(bytes_max)?;
+                memory.charge(bytes_max);
+                interpreter.charged = bytes_max;
+            }
+            interpreter.execute(request, reply)
+        });
         outcome.unwrap_or_else(|error| {
             // Its state is unknown, so the next script gets a fresh one.
-            *interpreter = None;
+            memory.release(interpreter.take().map_or(0, |interpreter| interpreter.charged));
             Outcome::Failed(format!("ERR {}", first_line(&error.to_string())))
         })
     })
@@ -132,7 +146,7 @@ impl Interpreter {
             }
         };
         host.set("loadstring", lua.create_function(load)?)?;
-        Ok(Self { lua, host, environment, set, run, functions: HashMap::new(), flushes: 0 })
+        Ok(Self { lua, host, environment, set, run, functions: HashMap::new(), flushes: 0, charged: 0 })
     }
 
     fn execute(&mut self, request: Request<'_>, reply: &mut Reply<'_>) -> Result<Outcome> {

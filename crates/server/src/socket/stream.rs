@@ -41,6 +41,15 @@ impl Stream {
         }
     }
 
+    /// Minimum length of the buffer for a read.
+    pub(crate) fn read_bytes_min(&self) -> usize {
+        match self {
+            Self::Internet(_) | Self::Unix(_) => 1,
+            #[cfg(feature = "tls")]
+            Self::Encrypted(_) => TlsStream::READ_BYTES_MIN,
+        }
+    }
+
     /// Sends as much of `bytes` as the socket accepts, and returns how many it accepted.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {

@@ -6,11 +6,14 @@
 
 mod health;
 mod item;
+mod long_value;
 mod number;
 pub(crate) mod stored;
 
 pub use health::StoreHealth;
 pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
+pub(crate) use long_value::STREAM_BYTES;
+pub use long_value::{FoundOrLong, LongValue};
 pub use number::DatabaseNumber;
 
 use crate::MetricSink;
@@ -100,6 +103,11 @@ pub trait Store: Databases + Send + Sync + 'static {
     /// Maximum number of bytes of memory that the store may hold, 0 for no limit.
     fn memory_bytes_max(&self) -> u64;
 
+    /// Approximate bytes of memory that it takes to write this many items together, beside their keys and values.
+    fn batch_bytes(&self, writes: usize) -> usize {
+        64 * writes
+    }
+
     /// What the store does at that limit, by the nearest of Redis' names.
     fn eviction_policy(&self) -> &'static str {
         "noeviction"
@@ -123,6 +131,20 @@ pub trait Database {
     /// soon. Returns the number of keys that needed such reads.
     fn prefetch(&self, _keys: &[&[u8]]) -> Result<usize, StoreError> {
         Ok(0)
+    }
+
+    /// Like [`Database::get_many`], where long values may come as streams. Before one of them is read, `admits` is called
+    /// with the bytes of all of them; if it returns `false`, nothing else happens.
+    ///
+    /// # Errors
+    /// As [`Database::get_many`].
+    fn get_many_or_long(
+        &self,
+        keys: &[&[u8]],
+        _admits: &mut dyn FnMut(usize) -> bool,
+        each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
+    ) -> Result<(), StoreError> {
+        self.get_many(keys, &mut |position, found| each(position, found.map(FoundOrLong::Found)))
     }
 
     /// Whether there is an item under `key`.

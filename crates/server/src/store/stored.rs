@@ -23,6 +23,8 @@ const FLAGS_END: u32 = 1 << KIND_SHIFT;
 const BY_FIRST_BYTE: u32 = 3;
 const STRING_WITH_FLAGS: u8 = 0;
 const STRING_WITH_MARK: u8 = 1;
+/// Maximum bytes that are stored before a value.
+pub(crate) const PREFIX_BYTES_MAX: usize = 14;
 const STALE: u8 = 1;
 const HAS_WINNER: u8 = 2;
 

@@ -12,7 +12,7 @@ impl Worker {
             .numbers()
             .filter(|number| {
                 let connection = &self.connections[*number];
-                !connection.awaits_count
+                !connection.is_parked()
                     && !connection.session.takes_messages()
                     && now.duration_since(connection.active) >= timeout
             })
@@ -43,6 +43,7 @@ impl Worker {
             self.let_go(number);
         }
         if let Some(connection) = self.connections.remove(number) {
+            self.release(&connection);
             let session = &connection.session;
             self.shared.leave(session);
             tracing::debug!(id = session.id, client = session.client.peer(), "a connection ends");

@@ -16,7 +16,7 @@ impl Worker {
     }
 
     /// Continues with the requests that waited, if the pause has ended.
-    pub(super) fn release(&mut self) {
+    pub(super) fn release_held(&mut self) {
         if self.held == 0 || self.shared.pause.paused().is_some() {
             return;
         }

@@ -12,7 +12,7 @@ use crate::mail::Address;
 use crate::readiness::Interest;
 
 /// Maximum number of bytes that wait for a client that does not read its messages, as for subscribers in Redis.
-const UNREAD_MESSAGE_BYTES_MAX: usize = 32 << 20;
+pub(super) const UNREAD_MESSAGE_BYTES_MAX: usize = 32 << 20;
 
 impl Worker {
     pub(super) fn take_arrivals(&mut self) {
@@ -65,8 +65,7 @@ impl Worker {
                 if session_now.id == session && message.concerns(session_now) {
                     self.touch(number);
                     message.write(&mut self.connections[number].reply());
-                    let bytes_max = self.shared.options.output_bytes_max.min(UNREAD_MESSAGE_BYTES_MAX);
-                    self.connections[number].bound_output(bytes_max);
+                    self.bound_messages(number);
                 }
             }
         }

@@ -19,11 +19,11 @@ impl Worker {
 
     /// As [`Worker::process`], for requests of memcached.
     pub(super) fn process_memcached(&mut self, number: usize, input: &[u8]) -> usize {
-        let pause_bytes = self.shared.options.output_pause_bytes;
+        let pause_bytes = self.pause_bytes();
         let mut consumed = 0;
         loop {
             let connection = &mut self.connections[number];
-            let paused = connection.pending_bytes() > pause_bytes;
+            let paused = connection.is_parked() || connection.pending_bytes() > pause_bytes;
             connection.unprocessed = paused && consumed < input.len();
             let is_known = connection.session.protocol == Protocol::Memcached;
             if paused
@@ -43,19 +43,24 @@ impl Worker {
                         self.hold(number);
                         return consumed;
                     }
-                    consumed += request_bytes;
-                    self.commands_in_round += 1;
                     let line = &bytes[..request_bytes];
                     if connection.session.is_authenticated && memcached::is_lookup(&request) {
                         self.look_up_keys(number, &request, line);
-                    } else {
-                        self.execute_memcached(number, &request);
+                    } else if !self.execute_memcached(number, &request) {
+                        self.connections[number].unprocessed = true;
+                        return consumed;
                     }
+                    consumed += request_bytes;
+                    self.commands_in_round += 1;
                 }
                 Progress::Refused { consumed: bytes, refusal } => {
-                    consumed += bytes;
                     self.finish_gets(number);
                     let connection = &mut self.connections[number];
+                    if connection.is_parked() || connection.broken {
+                        connection.unprocessed = true;
+                        return consumed;
+                    }
+                    consumed += bytes;
                     refusal.write(&mut connection.output);
                     if refusal.error.closes() {
                         connection.session.closing = true;
@@ -110,10 +115,13 @@ impl Worker {
         self.connections[number].gets_queued += 1;
     }
 
-    /// Executes a request after the gets that came before it.
-    fn execute_memcached(&mut self, number: usize, request: &Request<'_>) {
+    /// Executes a request after the gets that came before it. Returns `false` if it must wait.
+    fn execute_memcached(&mut self, number: usize, request: &Request<'_>) -> bool {
         self.finish_gets(number);
         let connection = &mut self.connections[number];
+        if connection.is_parked() || connection.broken {
+            return false;
+        }
         let is_write = memcached::may_write(request);
         if is_write {
             self.writes.begin(&self.shared.commits);
@@ -134,5 +142,6 @@ impl Worker {
         if is_write {
             self.writes.add(number, connection.session.id, start..connection.output_end());
         }
+        true
     }
 }

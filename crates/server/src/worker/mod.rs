@@ -10,6 +10,7 @@ mod closing;
 mod control;
 mod mail;
 mod memcached;
+mod memory;
 mod reads_ahead;
 mod round_end;
 
@@ -19,16 +20,17 @@ use std::time::{Duration, Instant};
 
 use alluvium_protocol::Progress;
 
-use crate::commands::{self, Context};
+use crate::commands::{self, Context, Executed};
 use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::counter::Asker;
-use crate::get_batch::{Form, GetBatch};
+use crate::get_batch::GetBatch;
 use crate::inbox::Inbox;
 use crate::mail::Outbox;
 use crate::metrics::Meter;
 use crate::protocol::Protocol;
 use crate::readiness::{Event, Interest, Poller};
+use crate::reply_room::ReplyRoom;
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
 use reads_ahead::ReadsAhead;
@@ -63,6 +65,11 @@ pub(crate) struct Worker {
     commands_in_round: u64,
     /// Number of connections that wait for the end of a pause.
     held: usize,
+    /// Connections that wait for memory.
+    waiting: Vec<usize>,
+    /// Whether clients may be reading long values.
+    has_streams: bool,
+    swept: Instant,
     /// Of `GET`, which is not dispatched.
     get_command: usize,
     meter: Meter,
@@ -95,6 +102,9 @@ impl Worker {
             resumable: Vec::new(),
             commands_in_round: 0,
             held: 0,
+            waiting: Vec::new(),
+            has_streams: false,
+            swept: Instant::now(),
             get_command: commands::number(b"get"),
             meter,
             is_busy: false,
@@ -110,7 +120,6 @@ impl Worker {
     /// When the poller fails; the errors of a client's socket only close that client.
     pub(crate) fn run(mut self) -> io::Result<()> {
         let mut events: Vec<Event> = Vec::new();
-        let mut swept = Instant::now();
         let mut deadline: Option<Instant> = None;
         loop {
             self.poller.wait(&mut events, self.timeout(deadline))?;
@@ -127,7 +136,10 @@ impl Worker {
             }
             self.process_received();
             self.take_answers();
-            self.release();
+            self.release_held();
+            if !self.waiting.is_empty() {
+                self.retry_waiting();
+            }
             for number in std::mem::take(&mut self.resumable) {
                 self.resume(number);
             }
@@ -136,11 +148,9 @@ impl Worker {
             if deadline.is_none() {
                 self.take_arrivals();
             }
-            if let Some(timeout) = self.shared.options.idle_timeout
-                && now.duration_since(swept) >= IDLE_SWEEP
-            {
-                swept = now;
-                self.close_idle(now, timeout);
+            if now.duration_since(self.swept) >= IDLE_SWEEP {
+                self.swept = now;
+                self.sweep(now);
             }
             if self.shared.shutdown.is_asked() && deadline.is_none() {
                 deadline = Some(now + self.shared.options.shutdown_grace);
@@ -160,11 +170,12 @@ impl Worker {
         let pause = if self.held > 0 { self.shared.pause.remaining().or(Some(Duration::ZERO)) } else { None };
         let other = match deadline {
             Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
-            None => self.shared.options.idle_timeout.map(|_| IDLE_SWEEP),
+            None => (self.shared.idle_timeout().is_some() || self.has_streams).then_some(IDLE_SWEEP),
         };
+        let retry = (!self.waiting.is_empty()).then_some(memory::RETRY);
         // Rounded up, so that the pause has ended.
         let pause = pause.map(|pause| pause + Duration::from_millis(1));
-        pause.into_iter().chain(other).min()
+        pause.into_iter().chain(other).chain(retry).min()
     }
 
     fn on_event(&mut self, event: Event, now: Instant) {
@@ -190,18 +201,23 @@ impl Worker {
 
     /// Reads once and executes the whole frames, unless the round reads ahead.
     fn read(&mut self, number: usize) {
+        let bytes_max = self.readable_bytes(number);
+        if bytes_max == 0 {
+            self.connections[number].wait_for(READ_BYTES_MAX);
+            return;
+        }
         let mut scratch = std::mem::take(&mut self.scratch);
         let connection = &mut self.connections[number];
-        match connection.stream.read(&mut scratch) {
+        match connection.stream.read(&mut scratch[..bytes_max]) {
             Ok(0) => connection.ended = true,
             Ok(received) if connection.input.is_empty() && !self.reads_ahead.is_due() => {
                 self.meter.received(received);
                 let consumed = self.process(number, &scratch[..received]);
-                self.connections[number].input.extend_from_slice(&scratch[consumed..received]);
+                self.connections[number].keep_input(&scratch[consumed..received]);
             }
             Ok(received) => {
                 self.meter.received(received);
-                connection.input.extend_from_slice(&scratch[..received]);
+                connection.keep_input(&scratch[..received]);
                 if self.reads_ahead.is_due() {
                     self.reads_ahead.add(number);
                 } else {
@@ -219,6 +235,7 @@ impl Worker {
     fn resume(&mut self, number: usize) {
         if self.connections.contains(number) {
             self.touch(number);
+            self.resume_gets(number);
             self.process_input(number);
         }
     }
@@ -230,6 +247,7 @@ impl Worker {
             input = Vec::new();
         } else {
             input.drain(..consumed);
+            input.shrink_to(READ_BYTES_MAX);
         }
         self.connections[number].input = input;
     }
@@ -240,14 +258,14 @@ impl Worker {
         if self.connections[number].session.protocol != Protocol::Redis && !self.is_of_redis(number, input) {
             return self.process_memcached(number, input);
         }
-        let pause_bytes = self.shared.options.output_pause_bytes;
+        let pause_bytes = self.pause_bytes();
         self.meter.begin_pipeline();
         let mut consumed = 0;
         loop {
             let connection = &mut self.connections[number];
-            let paused = connection.awaits_count || connection.pending_bytes() > pause_bytes;
+            let paused = connection.is_parked() || connection.pending_bytes() > pause_bytes;
             connection.unprocessed = paused && consumed < input.len();
-            if paused || connection.session.closing || consumed == input.len() {
+            if paused || connection.session.closing || connection.broken || consumed == input.len() {
                 return consumed;
             }
             let frame = &input[consumed..];
@@ -265,21 +283,17 @@ impl Worker {
                         self.hold(number);
                         return consumed;
                     }
-                    consumed += bytes;
                     self.commands_in_round += 1;
                     let is_get = arguments.len() == 2 && arguments[0].eq_ignore_ascii_case(b"get");
                     if is_get && connection.session.executes(self.shared.observers.get()) {
-                        let database = connection.session.database;
                         connection.session.last_command = self.get_command;
-                        if self.batch.accepts(database) {
-                            self.batch.push(number, database, &arguments[1], b"", Form::Bulk);
-                        } else {
-                            self.push_into_next_batch(number, frame);
-                        }
-                        self.connections[number].gets_queued += 1;
-                    } else {
-                        self.execute(number, frame);
+                        self.push_get(number, frame);
+                    } else if !self.execute(number, frame) {
+                        self.commands_in_round -= 1;
+                        self.connections[number].unprocessed = true;
+                        return consumed;
                     }
+                    consumed += bytes;
                 }
                 Err(error) => {
                     self.look_up();
@@ -292,20 +306,17 @@ impl Worker {
         }
     }
 
-    /// Looks the batch up, and begins the next one with the get that the parser has just completed.
-    fn push_into_next_batch(&mut self, number: usize, frame: &[u8]) {
-        self.look_up();
-        let connection = &self.connections[number];
-        let key = &connection.parser.arguments(frame)[1];
-        self.batch.push(number, connection.session.database, key, b"", Form::Bulk);
-    }
-
-    /// Executes the command that the parser has just completed, after the gets that came before it.
-    fn execute(&mut self, number: usize, frame: &[u8]) {
+    /// Executes the command that the parser has just completed, after the gets that came before it. Returns `false` if
+    /// it must wait.
+    fn execute(&mut self, number: usize, frame: &[u8]) -> bool {
         if self.connections[number].gets_queued > 0 {
             self.look_up();
         }
-        let Connection { parser, session, output, awaits_count, dropped, .. } = &mut self.connections[number];
+        if self.connections[number].is_parked() || self.connections[number].broken {
+            return false;
+        }
+        let Connection { parser, session, output, awaits_count, dropped, charged, .. } =
+            &mut self.connections[number];
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
         let was_queueing = session.transaction.is_some();
@@ -315,8 +326,16 @@ impl Worker {
         }
         let start = output.len();
         let begun = self.meter.begin();
-        let mut context = Context::new(arguments, output, session, &self.shared, &mut self.outbox);
-        let succeeded = commands::execute(&mut context);
+        let room = ReplyRoom::new(&self.shared.memory, start, self.shared.options.output_bytes_max);
+        let mut context = Context::new(arguments, output, session, &self.shared, &mut self.outbox, &room);
+        let executed = commands::execute(&mut context);
+        *charged += room.charged();
+        if executed == Executed::Waits {
+            let needed = room.needed();
+            self.connections[number].wait_for(needed);
+            return false;
+        }
+        let succeeded = executed == Executed::Succeeded;
         if was_queueing && session.transaction.is_some() {
             self.meter.begin_pipeline();
         } else {
@@ -336,6 +355,7 @@ impl Worker {
             let (session, database) = (session.id, session.database);
             self.shared.counter.ask(Asker { inbox, connection: number, session, database });
         }
+        true
     }
 
     /// Looks up the gets that wait.
@@ -343,7 +363,12 @@ impl Worker {
         if !self.batch.is_empty() {
             let begun = Instant::now();
             let bytes_max = self.shared.options.output_bytes_max;
-            let outcome = self.batch.execute(&mut self.connections, &*self.shared.store, bytes_max);
+            let outcome = self.batch.execute(
+                &mut self.connections,
+                &*self.shared.store,
+                &self.shared.memory,
+                bytes_max,
+            );
             self.meter.looked_up(begun, outcome);
         }
     }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::{WAKE_TOKEN, Worker};
+use crate::client_memory::SMALL_BYTES;
 use crate::commits::Joined;
 
 impl Worker {
@@ -27,6 +28,9 @@ impl Worker {
             self.settle(number);
         }
         self.touched = touched;
+        if self.shared.memory.is_exceeded() {
+            self.relieve(Duration::ZERO);
+        }
     }
 
     fn commit_at_once(&mut self) {
@@ -95,10 +99,10 @@ impl Worker {
 
     /// Sends a connection's replies that may be sent, then closes it or waits for what it needs next.
     fn settle(&mut self, number: usize) {
-        let options = &self.shared.options;
+        let pause_bytes = self.pause_bytes();
         let connection = &mut self.connections[number];
         connection.touched = false;
-        connection.broken |= connection.pending_bytes() > options.output_bytes_max;
+        connection.broken |= connection.pending_bytes() > self.shared.options.output_bytes_max;
         connection.end_round();
         if !connection.broken {
             self.meter.sent(connection.flush());
@@ -113,16 +117,26 @@ impl Worker {
                 self.pool.push(buffer);
             }
         }
+        connection.charge(&self.shared.memory);
+        self.has_streams |= connection.long.is_some();
+        if connection.charged <= SMALL_BYTES {
+            self.shared.memory.end_favour(connection.session.id);
+        }
+        if connection.waits || connection.waits_since.is_some() {
+            self.note_waiting(number);
+        }
+        let connection = &mut self.connections[number];
         connection.session.client.show(&connection.session, connection.active);
         connection.session.client.show_buffers(connection.input.len(), connection.pending_bytes());
-        if connection.unprocessed
-            && !connection.awaits_count
+        let may_resume = connection.long.is_none() && !connection.waits && !connection.awaits_count;
+        if (connection.unprocessed || !connection.deferred.is_empty())
+            && may_resume
             && !connection.is_held
-            && connection.pending_bytes() <= options.output_pause_bytes
+            && connection.pending_bytes() <= pause_bytes
         {
             self.resumable.push(number);
         }
-        let wanted = connection.wanted(options.output_pause_bytes);
+        let wanted = connection.wanted(pause_bytes);
         if wanted != connection.interest {
             connection.interest = wanted;
             connection.broken |= self.poller.change(&connection.stream, number as u64, wanted).is_err();

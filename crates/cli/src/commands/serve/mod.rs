@@ -3,6 +3,7 @@
 mod log;
 mod password;
 mod settings;
+mod shares;
 mod values;
 
 use std::net::SocketAddr;
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 use alluvium::Db;
 use alluvium_base::units;
+use alluvium_io::give_back_freed_memory;
 use alluvium_server::{CacheStore, Server, ServerError, ServerOptions, Store, raise_descriptor_limit};
 
 #[cfg(feature = "tls")]
@@ -20,6 +22,7 @@ use crate::database::YoungOptions;
 use crate::failure::Failure;
 use crate::service_manager;
 use settings::Settings;
+use shares::Shares;
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,7 +48,17 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let server_options = server_options(&settings)?;
+    let mut server_options = server_options(&settings)?;
+    let limit = settings.memory.map(|size| size.0);
+    let shares = limit.map(|limit| Shares::of(limit, server_options.workers.get())).transpose()?;
+    if let Some(shares) = shares {
+        server_options.client_bytes_max = shares.clients as usize;
+    }
+    if let (Some(limit), Some(shares), Some(cache)) = (limit, shares, settings.cache) {
+        shares.check_cache(limit, cache.0)?;
+        // A database with a limit does the same.
+        give_back_freed_memory();
+    }
     server_options.check().map_err(failure)?;
     if options.check_config {
         println!("the settings are in order");
@@ -59,7 +72,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let asked = server_options.clients_max;
     let (server, db, served) = match &settings.dir {
         Some(dir) => {
-            let db = open(dir, &settings)?;
+            let db = open(dir, &settings, shares)?;
             let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
             (server, Some(db), dir.display().to_string())
         }
@@ -105,14 +118,19 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 /// background work would take longer than the writes.
 const EXPECTED_ITEMS: u64 = 20_000_000;
 
-fn open(dir: &Path, settings: &Settings) -> Result<Db, Failure> {
+fn open(dir: &Path, settings: &Settings, shares: Option<Shares>) -> Result<Db, Failure> {
     let young = YoungOptions::new(settings.young_dir.clone(), settings.young_levels);
     let mut builder =
         Db::builder(dir).durability(settings.durability.unwrap_or_default().0).expected_items(EXPECTED_ITEMS);
     if let Some(bytes) = settings.row_cache {
         builder = builder.row_cache_bytes_max(bytes.0);
     }
-    Ok(young.give(builder).open()?)
+    let mut builder = young.give(builder);
+    if let Some(shares) = shares {
+        // Last, because it counts what the process has taken by now.
+        builder = builder.process_memory_bytes_max(shares.store);
+    }
+    Ok(builder.open()?)
 }
 
 fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
@@ -139,6 +157,7 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         idle_timeout: settings.idle_timeout.map(|time| time.0),
         workers: settings.workers.unwrap_or(defaults.workers),
         keyspace_events: settings.notify_keyspace_events.clone().unwrap_or_default(),
+        memory_bytes_max: settings.memory.map(|size| size.0),
         output_bytes_max: settings.output_max.map_or(defaults.output_bytes_max, |size| size.0 as usize),
         ..defaults
     })

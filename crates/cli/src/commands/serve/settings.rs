@@ -81,6 +81,10 @@ pub struct Settings {
     /// Close connections that have sent nothing for this long, such as 10m; never by default
     #[arg(long, value_name = "TIME")]
     pub idle_timeout: Option<Time>,
+    /// Bound of the process's memory, such as 256MiB: a quarter of it is for clients, the rest for the store; none by
+    /// default
+    #[arg(long, value_name = "SIZE")]
+    pub memory: Option<Size>,
     /// Close a client whose unread replies grow beyond this; 256MiB by default
     #[arg(long, value_name = "SIZE")]
     pub output_max: Option<Size>,
@@ -178,6 +182,7 @@ impl Settings {
             password_file: self.password_file.or(other.password_file),
             clients_max: self.clients_max.or(other.clients_max),
             idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            memory: self.memory.or(other.memory),
             output_max: self.output_max.or(other.output_max),
             notify_keyspace_events: self.notify_keyspace_events.or(other.notify_keyspace_events),
             row_cache: self.row_cache.or(other.row_cache),
@@ -207,6 +212,7 @@ mod tests {
             ("ALLUVIUM_ALLOW_REMOTE", "true"),
             ("ALLUVIUM_CLIENTS_MAX", "7"),
             ("ALLUVIUM_OUTPUT_MAX", "64MiB"),
+            ("ALLUVIUM_MEMORY", "1GiB"),
             ("ALLUVIUM_OTHER", "x"),
         ]);
         let expected = Settings {
@@ -214,6 +220,7 @@ mod tests {
             allow_remote: Some(true),
             clients_max: Some(7),
             output_max: Some(Size(64 << 20)),
+            memory: Some(Size(1 << 30)),
             ..Settings::default()
         };
         assert_eq!(settings.unwrap(), expected);

@@ -1,5 +1,7 @@
 //! The parameters that clients know from Redis, with what they are here.
 
+use std::sync::atomic::Ordering;
+
 use crate::changes::Classes;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
@@ -16,6 +18,8 @@ pub(super) struct Parameter {
 pub(super) enum Change {
     /// It is given when the server starts.
     Never,
+    /// As [`Change::Never`], with the reason.
+    AtStart(&'static str),
     /// It takes another number. The function returns whether that is possible.
     Number(fn(&Shared, i64) -> bool),
     /// It takes another text. The function returns why it does not.
@@ -23,6 +27,9 @@ pub(super) enum Change {
     /// The number is remembered, and nothing depends on it: it tunes a representation that Redis has.
     Remembered,
 }
+
+/// Why limits of memory cannot be changed.
+const DIVIDED: &str = "memory is divided when the server starts: see its option --memory";
 
 const fn fixed(name: &'static str, get: fn(&Shared) -> String) -> Parameter {
     Parameter { name, get, change: Change::Never }
@@ -50,9 +57,28 @@ pub(super) static PARAMETERS: &[Parameter] = &[
             })
         }),
     },
-    fixed("maxclients", |shared| shared.clients_max.to_string()),
-    fixed("maxmemory", |shared| shared.store.memory_bytes_max().to_string()),
-    fixed("maxmemory-clients", |_| "0".to_owned()),
+    Parameter {
+        name: "maxclients",
+        get: |shared| shared.clients_max().to_string(),
+        change: Change::Number(|shared, number| {
+            let clients_max = usize::try_from(number).unwrap_or(0);
+            let is_legal = (1..=shared.clients_max_limit).contains(&clients_max);
+            if is_legal {
+                shared.clients_max.store(clients_max, Ordering::Relaxed);
+            }
+            is_legal
+        }),
+    },
+    Parameter {
+        name: "maxmemory",
+        get: |shared| shared.memory_bytes_max().to_string(),
+        change: Change::AtStart(DIVIDED),
+    },
+    Parameter {
+        name: "maxmemory-clients",
+        get: |shared| shared.memory.bytes_max().to_string(),
+        change: Change::AtStart(DIVIDED),
+    },
     fixed("maxmemory-policy", |shared| shared.store.eviction_policy().to_owned()),
     remembered("maxmemory-samples", |shared| shared.remembered("maxmemory-samples", 5)),
     Parameter {
@@ -98,7 +124,19 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         shared.options.unix_socket.as_ref().map_or_else(String::new, |path| path.display().to_string())
     }),
     fixed("unixsocketperm", |shared| format!("{:o}", shared.options.unix_socket_mode)),
-    fixed("timeout", |shared| shared.options.idle_timeout.map_or(0, |timeout| timeout.as_secs()).to_string()),
+    Parameter {
+        name: "timeout",
+        get: |shared| shared.idle_timeout().map_or(0, |timeout| timeout.as_secs()).to_string(),
+        change: Change::Number(|shared, number| {
+            let ms = u64::try_from(number).ok().and_then(|seconds| seconds.checked_mul(1000));
+            if let Some(ms) = ms {
+                shared.idle_timeout_ms.store(ms, Ordering::Relaxed);
+                // So that they look at their clients from now on.
+                shared.connected.wake();
+            }
+            ms.is_some()
+        }),
+    },
     Parameter {
         name: "tracking-table-max-keys",
         get: |shared| shared.tracking.keys_max().to_string(),

@@ -58,6 +58,7 @@ fn change(parameter: &Parameter, value: &[u8], shared: &Shared) -> Result<(), &'
     }
     match parameter.change {
         Change::Never => Err("can't set immutable config"),
+        Change::AtStart(reason) => Err(reason),
         Change::Number(set) => {
             let number = integer::parse(value).ok_or("argument couldn't be parsed into an integer")?;
             if set(shared, number) { Ok(()) } else { Err("argument must be between its limits inclusive") }

@@ -31,7 +31,7 @@ pub(super) fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let clients = shared.connected.all();
     let most = |bytes: fn(&Client) -> usize| clients.iter().map(|client| bytes(client)).max().unwrap_or(0);
     write!(out, "connected_clients:{}\r\ncluster_connections:0\r\n", clients.len())?;
-    write!(out, "maxclients:{}\r\n", shared.clients_max)?;
+    write!(out, "maxclients:{}\r\n", shared.clients_max())?;
     write!(out, "client_recent_max_input_buffer:{}\r\n", most(Client::input_bytes))?;
     write!(out, "client_recent_max_output_buffer:{}\r\n", most(Client::output_bytes))?;
     write!(out, "blocked_clients:{}\r\n", shared.held_clients.load(Ordering::Relaxed))?;
@@ -41,7 +41,7 @@ pub(super) fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
 
 pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let (used, resident) = (shared.store.memory_bytes(), process::resident_bytes());
-    let (limit, peak) = (shared.store.memory_bytes_max(), process::peak_resident_bytes());
+    let (limit, peak) = (shared.memory_bytes_max(), process::peak_resident_bytes());
     for (name, bytes) in [
         ("used_memory", used),
         ("used_memory_rss", resident),
@@ -58,10 +58,10 @@ pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let ratio = if used > 0 { resident as f64 / used as f64 } else { 1.0 };
     write!(out, "maxmemory_policy:{}\r\n", shared.store.eviction_policy())?;
     write!(out, "mem_fragmentation_ratio:{ratio:.2}\r\n")?;
-    let buffers: usize = (shared.connected.all().iter())
-        .map(|client| size_of::<Client>() + client.input_bytes() + client.output_bytes())
-        .sum();
-    write!(out, "mem_clients_normal:{buffers}\r\nmem_clients_slaves:0\r\nmem_aof_buffer:0\r\n")?;
+    let clients = &shared.memory;
+    write!(out, "mem_clients_normal:{}\r\nmem_clients_limit:{}\r\n", clients.used(), clients.bytes_max())?;
+    write!(out, "mem_clients_waiting:{}\r\n", clients.waiting())?;
+    write!(out, "mem_clients_slaves:0\r\nmem_aof_buffer:0\r\n")?;
     write!(out, "mem_allocator:libc\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n")
 }
 
@@ -91,7 +91,8 @@ pub(super) fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result 
     let refused = shared.connections_refused.load(Ordering::Relaxed);
     write!(out, "total_connections_received:{accepted}\r\n")?;
     write!(out, "total_commands_processed:{}\r\n", shared.commands_processed.load(Ordering::Relaxed))?;
-    write!(out, "rejected_connections:{refused}\r\nevicted_keys:0\r\nevicted_clients:0\r\n")?;
+    write!(out, "rejected_connections:{refused}\r\nevicted_keys:0\r\n")?;
+    write!(out, "evicted_clients:{}\r\n", shared.memory.closed())?;
     let totals = shared.totals();
     let gets = totals.commands().find(|command| command.name == "get").map_or(0, |command| command.calls);
     write!(out, "keyspace_hits:{}\r\n", gets.saturating_sub(totals.absent_gets))?;

@@ -21,6 +21,9 @@ pub(crate) struct TlsStream {
 }
 
 impl TlsStream {
+    /// Minimum length of the buffer for a read.
+    pub(in crate::socket) const READ_BYTES_MIN: usize = 2 * RECEIVED_BYTES_MAX;
+
     /// The handshake is done by reading and sending.
     ///
     /// # Errors
@@ -36,7 +39,7 @@ impl TlsStream {
     pub(in crate::socket) fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut received = [0; RECEIVED_BYTES_MAX];
         let mut filled = 0;
-        while bytes.len() - filled >= 2 * RECEIVED_BYTES_MAX && !self.has_ended {
+        while bytes.len() - filled >= Self::READ_BYTES_MIN && !self.has_ended {
             let arrived = match self.socket.read(&mut received) {
                 Ok(0) => {
                     self.has_ended = true;
