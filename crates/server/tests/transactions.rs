@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use alluvium_protocol::Value;
@@ -276,17 +277,17 @@ fn reads_of_several_keys_and_fields_are_of_one_moment() {
         }
     };
     write(&mut server.client(), 0);
+    let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
-        let writer = scope.spawn(|| {
+        scope.spawn(|| {
             let mut client = server.client();
             (1..500).for_each(|number| write(&mut client, number));
+            is_done.store(true, Ordering::Relaxed);
         });
-        let writer = &writer;
         for _ in 0..2 {
-            let server = &server;
-            scope.spawn(move || {
+            scope.spawn(|| {
                 let mut client = server.client();
-                while !writer.is_finished() {
+                while !is_done.load(Ordering::Relaxed) {
                     for command in [&["MGET"][..], &["HMGET", "hash"]] {
                         let Value::Array(values) = client.ask(&[command, &NAMES[..]].concat()) else {
                             panic!("no array")

@@ -19,7 +19,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn hrandfield(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
-    let count = if arguments.len() > 2 { Some(context.integer(2)?) } else { None };
+    let count = if arguments.len() > 2 { Some(members::count(context)?) } else { None };
     let has_values = match arguments.len() {
         2 | 3 => false,
         4 if context.is_word(3, "withvalues") => true,

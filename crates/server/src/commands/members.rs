@@ -136,6 +136,16 @@ pub(super) fn scan(context: &mut Context<'_>, kind: Kind) -> Result<(), Failure>
     Ok(())
 }
 
+/// The second argument of `SRANDMEMBER` and `HRANDFIELD`.
+pub(super) fn count(context: &Context<'_>) -> Result<i64, Failure> {
+    match context.integer(2)? {
+        i64::MIN => Err(Failure::Fixed(
+            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        )),
+        count => Ok(count),
+    }
+}
+
 /// Picks members of the collection under `key`: one for `None`, different ones for a positive count, any for a
 /// negative one.
 pub(super) fn pick(
@@ -144,11 +154,6 @@ pub(super) fn pick(
     kind: Kind,
     count: Option<i64>,
 ) -> Result<Members, Failure> {
-    if count == Some(i64::MIN) {
-        let text =
-            "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807";
-        return Err(Failure::Fixed(text));
-    }
     let asked = usize::try_from(count.unwrap_or(1).unsigned_abs()).unwrap_or(usize::MAX);
     if count.is_some_and(|count| count < -PICKED_MAX) {
         return Err(Failure::Fixed("ERR value is out of range"));

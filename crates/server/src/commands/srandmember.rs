@@ -20,7 +20,7 @@ pub(super) const COMMAND: Command = Command {
 fn srandmember(context: &mut Context<'_>) -> Result<(), Failure> {
     let count = match context.arguments.len() {
         2 => None,
-        3 => Some(context.integer(2)?),
+        3 => Some(members::count(context)?),
         _ => return Err(Failure::SYNTAX),
     };
     let picked = members::pick(context, &context.arguments[1], Kind::Set, count)?;
