@@ -10,7 +10,8 @@ use common::{Running, bulk, database, error, ok};
 fn databases_are_exchanged_for_all_clients_and_for_good() {
     let directory = tempfile::tempdir().unwrap();
     let options = || ServerOptions { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
-    let running = Running::run(Server::bind(options(), database(&directory)).unwrap(), tempfile::tempdir().unwrap());
+    let running =
+        Running::run(Server::bind(options(), database(&directory)).unwrap(), tempfile::tempdir().unwrap());
     let (mut client, mut other) = (running.client(), running.client());
     client.ask(&["SET", "key", "zero"]);
     client.ask(&["HSET", "hash", "field", "value"]);
