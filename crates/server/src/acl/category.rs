@@ -95,7 +95,7 @@ impl Category {
             Self::Read => has("readonly") && !is_evaluation(command.name),
             Self::Admin => has("admin"),
             Self::Dangerous => has("admin") || is_dangerous(container, command.name),
-            Self::PubSub => has("pubsub"),
+            Self::PubSub => has("pubsub") && command.subcommands.is_empty(),
             Self::Fast => has("fast"),
             Self::Slow => !has("fast"),
             Self::Blocking => has("blocking"),

@@ -8,15 +8,18 @@ use std::path::Path;
 use super::rule_error::RuleError;
 use super::rules::{Rules, merge_selectors};
 
+/// A name, and the rules of its user.
+type Named = (Box<[u8]>, Rules);
+
 /// The users of the file, in its order.
 ///
 /// # Errors
 /// All that is wrong with it, in one line.
-pub(super) fn read(path: &Path, all_channels: bool) -> Result<Vec<(Box<[u8]>, Rules)>, String> {
+pub(super) fn read(path: &Path, all_channels: bool) -> Result<Vec<Named>, String> {
     let shown = path.display();
     let text =
         fs::read(path).map_err(|error| format!("Error loading ACLs, opening file '{shown}': {error}"))?;
-    let (mut users, mut errors): (Vec<(Box<[u8]>, Rules)>, _) = (Vec::new(), String::new());
+    let (mut users, mut errors) = (Vec::<Named>::new(), String::new());
     for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
         let number = number + 1;
         let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());

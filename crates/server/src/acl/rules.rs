@@ -141,7 +141,9 @@ impl Rules {
 /// # Errors
 /// The argument with a parenthesis that is not closed.
 pub(crate) fn merge_selectors<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Result<Vec<Vec<u8>>, &'a [u8]> {
-    let (mut merged, mut open): (Vec<Vec<u8>>, Option<(&[u8], Vec<u8>)>) = (Vec::new(), None);
+    let mut merged = Vec::new();
+    // The argument with the parenthesis, and all since.
+    let mut open: Option<(&[u8], Vec<u8>)> = None;
     for rule in rules {
         let ends = rule.ends_with(b")");
         let (begin, text) = match open.take() {
