@@ -78,6 +78,10 @@ fn execute(chore: Chore, shared: &Shared) -> Result<Finding, crate::StoreError> 
                 None => Err("the server was started without a directory for saves".into()),
             };
             shared.saves.end(outcome.is_ok().then_some(changes));
+            match &outcome {
+                Ok(_) => tracing::info!("the database was saved"),
+                Err(error) => tracing::error!(%error, "the database was not saved"),
+            }
             outcome.map(|_| Finding::Done)
         }
         Chore::Verify => Ok(Finding::Report(store.verify()?)),

@@ -149,6 +149,7 @@ impl Server {
             clients: Default::default(),
             connections_accepted: Default::default(),
             refused_log: Default::default(),
+            denied_log: Default::default(),
             connections_refused: Default::default(),
             commands_processed: Default::default(),
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),

@@ -71,6 +71,8 @@ pub(crate) struct Shared {
     pub(crate) connections_refused: AtomicU64,
     /// Lines of the log about refused connections.
     pub(crate) refused_log: Occasional,
+    /// Those about wrong passwords.
+    pub(crate) denied_log: Occasional,
     pub(crate) commands_processed: AtomicU64,
     /// What each worker has done.
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::{Command, Context, Failure};
 use crate::acl::{Change, Denial, Place, Reason, Request};
 
+/// Maximum length of a name in the server's log.
+const USER_BYTES_MAX: usize = 64;
+
 /// Whether the user of the client may execute `command`, which the arguments name. A refusal is logged.
 pub(in crate::commands) fn check(context: &Context<'_>, command: &'static Command) -> Result<(), Failure> {
     let user = &context.session.user;
@@ -29,6 +32,10 @@ pub(in crate::commands) fn check(context: &Context<'_>, command: &'static Comman
 
 /// Logs that a client gave a wrong password.
 pub(in crate::commands) fn denied_password(context: &Context<'_>, user: &[u8]) {
+    context.shared.denied_log.write(|more| {
+        let user = String::from_utf8_lossy(&user[..user.len().min(USER_BYTES_MAX)]);
+        tracing::warn!(client = context.session.client.peer(), %user, more, "a client gives a wrong password");
+    });
     let command = &context.arguments[0];
     context.shared.acl_log.add(Reason::Password, place(context), command, user, client_line(context));
 }

@@ -71,6 +71,8 @@ fn error(text: String) -> Failure {
 fn set_user(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
     let change = context.shared.users.set(&arguments[2], arguments.from(3).iter()).map_err(error)?;
+    let user = String::from_utf8_lossy(&arguments[2]);
+    tracing::info!(client = context.session.client.peer(), %user, "a client changes a user");
     kill_clients(context, &[change]);
     context.reply.ok();
     Ok(())
@@ -82,6 +84,7 @@ fn delete_users(context: &mut Context<'_>) -> Result<(), Failure> {
         return Err(Failure::Fixed("ERR The 'default' user cannot be removed"));
     }
     let removed: Vec<_> = names.iter().filter_map(|name| context.shared.users.remove(name)).collect();
+    tracing::info!(client = context.session.client.peer(), users = removed.len(), "a client removes users");
     kill_clients(context, &removed);
     context.reply.count(removed.len());
     Ok(())
