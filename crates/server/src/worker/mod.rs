@@ -306,7 +306,8 @@ impl Worker {
         if self.connections[number].gets_queued > 0 {
             self.look_up();
         }
-        let Connection { parser, session, output, awaits_answer, dropped, .. } = &mut self.connections[number];
+        let Connection { parser, session, output, awaits_answer, dropped, .. } =
+            &mut self.connections[number];
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
         let was_queueing = session.transaction.is_some();
