@@ -31,8 +31,8 @@ pub(crate) struct Connection {
     pub(crate) gets_queued: usize,
     /// `input` may start with a whole frame, left there because the client must read its replies first.
     pub(crate) unprocessed: bool,
-    /// A count is in progress for the client: its next requests wait for it.
-    pub(crate) awaits_count: bool,
+    /// A thread beside the workers does something for the client: its next requests wait for that.
+    pub(crate) awaits_answer: bool,
     /// Its next request waits for the end of a pause.
     pub(crate) is_held: bool,
     /// The client sends no more; what it sent is still answered.
@@ -67,7 +67,7 @@ impl Connection {
             held: 0,
             gets_queued: 0,
             unprocessed: false,
-            awaits_count: false,
+            awaits_answer: false,
             is_held: false,
             ended: false,
             broken: false,
@@ -193,12 +193,12 @@ impl Connection {
     /// Whether nothing is left to do for this client.
     pub(crate) fn is_finished(&self) -> bool {
         let silent = self.session.closing || (self.ended && !self.unprocessed);
-        self.broken || (silent && !self.awaits_count && !self.has_unsent())
+        self.broken || (silent && !self.awaits_answer && !self.has_unsent())
     }
 
     /// What to wait for: requests, unless the client must first read, and room for replies, if there are any.
     pub(crate) fn wanted(&self, output_pause_bytes: usize) -> Interest {
-        let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_count;
+        let listens = !self.session.closing && !self.ended && !self.unprocessed && !self.awaits_answer;
         let read = listens && self.pending_bytes() <= output_pause_bytes;
         Interest { read, write: self.sendable > self.written || self.stream.has_unsent() }
     }

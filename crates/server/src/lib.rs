@@ -8,8 +8,11 @@
 //! Non-goals: lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod acl;
+mod answer;
 mod cache;
 mod changes;
+mod chores;
 mod client;
 mod clients;
 mod commands;
@@ -19,7 +22,6 @@ mod connections;
 mod counter;
 mod data;
 mod descriptors;
-mod dump_payload;
 mod engine;
 mod error;
 mod error_counts;
@@ -44,6 +46,7 @@ mod queued_commands;
 mod random;
 mod readiness;
 mod round_writes;
+mod saves;
 #[cfg(feature = "scripting")]
 mod scripting;
 mod server;
@@ -73,5 +76,5 @@ pub use shutdown::ShutdownHandle;
 pub use socket::TlsFiles;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Keep, Kind, Mark,
-    NoCollections, Store, StoreError, StoreHealth, Watch, WrongType,
+    NoCollections, NothingStored, Report, ReportValue, Store, StoreError, StoreHealth, Watch, WrongType,
 };

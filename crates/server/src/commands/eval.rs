@@ -1,5 +1,7 @@
 //! `EVAL script numkeys [key ...] [arg ...]`
 
+use std::sync::Arc;
+
 use super::{Command, Context, Failure};
 use crate::scripting::{self, Digest, Outcome, Request};
 use crate::tracking::{Mode, Reading};
@@ -81,6 +83,7 @@ fn execute(
             database: context.session.database,
             session_id: context.session.id,
             tracking: tracking.clone(),
+            user: Arc::clone(&context.session.user),
             shared: context.shared,
             databases: inside,
             outbox: &mut *context.outbox,

@@ -11,8 +11,11 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Database, DatabaseNumber, Databases, StoreError, WrongType};
 
+mod acl;
+mod alluvium;
 mod append;
 mod auth;
+mod bgsave;
 mod bitcount;
 mod bitfield;
 mod bitfield_ro;
@@ -77,7 +80,9 @@ mod incr;
 mod incrby;
 mod incrbyfloat;
 mod info;
+mod key_use;
 mod keys;
+mod lastsave;
 mod latency;
 mod lcs;
 mod members;
@@ -109,6 +114,7 @@ mod renamenx;
 mod reset;
 mod restore;
 mod sadd;
+mod save;
 mod scan;
 mod scard;
 #[cfg(feature = "scripting")]
@@ -141,6 +147,7 @@ mod subscription;
 mod substr;
 mod sunion;
 mod sunionstore;
+mod swapdb;
 mod table;
 mod time;
 mod touch;
@@ -153,8 +160,9 @@ mod unwatch;
 mod watch;
 
 pub(crate) use dispatch::{execute, may_write, waits};
+pub(crate) use key_use::{key_flags, key_positions};
 pub(crate) use reads::keys_to_read;
-pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position};
+pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position, subcommands};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

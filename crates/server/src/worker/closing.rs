@@ -12,7 +12,7 @@ impl Worker {
             .numbers()
             .filter(|number| {
                 let connection = &self.connections[*number];
-                !connection.awaits_count
+                !connection.awaits_answer
                     && !connection.session.takes_messages()
                     && now.duration_since(connection.active) >= timeout
             })

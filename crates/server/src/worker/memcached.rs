@@ -46,7 +46,7 @@ impl Worker {
                     consumed += request_bytes;
                     self.commands_in_round += 1;
                     let line = &bytes[..request_bytes];
-                    if connection.session.is_authenticated && memcached::is_lookup(&request) {
+                    if connection.session.is_unrestricted() && memcached::is_lookup(&request) {
                         self.look_up_keys(number, &request, line);
                     } else {
                         self.execute_memcached(number, &request);

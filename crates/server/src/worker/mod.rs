@@ -19,10 +19,10 @@ use std::time::{Duration, Instant};
 
 use alluvium_protocol::Progress;
 
+use crate::answer::{Asker, Wanted};
 use crate::commands::{self, Context};
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::counter::Asker;
 use crate::get_batch::{Form, GetBatch};
 use crate::inbox::Inbox;
 use crate::mail::Outbox;
@@ -245,12 +245,13 @@ impl Worker {
         let mut consumed = 0;
         loop {
             let connection = &mut self.connections[number];
-            let paused = connection.awaits_count || connection.pending_bytes() > pause_bytes;
+            let paused = connection.awaits_answer || connection.pending_bytes() > pause_bytes;
             connection.unprocessed = paused && consumed < input.len();
             if paused || connection.session.closing || consumed == input.len() {
                 return consumed;
             }
             let frame = &input[consumed..];
+            connection.parser.set_trusted(connection.session.is_authenticated);
             match connection.parser.parse(frame) {
                 Ok(Progress::Incomplete { .. }) => return consumed,
                 Ok(Progress::Complete { consumed: bytes }) => {
@@ -305,7 +306,8 @@ impl Worker {
         if self.connections[number].gets_queued > 0 {
             self.look_up();
         }
-        let Connection { parser, session, output, awaits_count, dropped, .. } = &mut self.connections[number];
+        let Connection { parser, session, output, awaits_answer, dropped, .. } =
+            &mut self.connections[number];
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
         let was_queueing = session.transaction.is_some();
@@ -330,11 +332,14 @@ impl Worker {
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
             parser.shrink();
         }
-        if std::mem::take(&mut session.wants_count) {
-            *awaits_count = true;
-            let inbox = Arc::clone(&self.inbox);
-            let (session, database) = (session.id, session.database);
-            self.shared.counter.ask(Asker { inbox, connection: number, session, database });
+        if let Some(wanted) = session.wants.take() {
+            *awaits_answer = true;
+            let asker = Asker { inbox: Arc::clone(&self.inbox), connection: number, session: session.id };
+            match wanted {
+                Wanted::Count => self.shared.counter.ask(session.database, asker),
+                Wanted::Chore(chore) => self.shared.chores.add(chore, Some(asker)),
+                Wanted::Sleep(duration) => asker.answer_after(duration),
+            }
         }
     }
 

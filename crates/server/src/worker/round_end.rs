@@ -116,7 +116,7 @@ impl Worker {
         connection.session.client.show(&connection.session, connection.active);
         connection.session.client.show_buffers(connection.input.len(), connection.pending_bytes());
         if connection.unprocessed
-            && !connection.awaits_count
+            && !connection.awaits_answer
             && !connection.is_held
             && connection.pending_bytes() <= options.output_pause_bytes
         {
