@@ -4,12 +4,14 @@ usage: redis_suite.py [--server BINARY] [--redis BINARY] [--logs DIR] [--unit UN
 
 SOURCE is an unpacked Redis 7.0 source tree with its `tests`. BINARY of `--server` defaults to
 target/release/alluvium. The same tests run against redis-server (`--redis`, by default the one on the PATH): what
-passes there is the baseline. Tests named in redis_suite_skips.txt are out of scope, each with its reason, and are not
+passes there is the baseline. Units that need servers with settings of their own start them: for Alluvium,
+redis_shim.py stands for src/redis-server. Tests named in redis_suite_skips.txt are out of scope, each with its reason, and are not
 run. unit/scripting is not among the units: it runs each script as a function, too, and there are no functions. Exits 0
 if at least 98 % of the tests in scope that Redis passes do pass, 1 if fewer, 2 on wrong usage.
 """
 
 import argparse
+import os
 import pathlib
 import random
 import re
@@ -22,6 +24,8 @@ import time
 
 UNITS = """type/string type/incr keyspace expire scan protocol quit querybuf bitops bitfield dump info info-command
 introspection introspection-2 slowlog latency-monitor other multi pubsub tracking pause type/hash type/set""".split()
+# Their tests start servers themselves.
+UNITS_WITH_SERVERS = "acl acl-v2 auth".split()
 HERE = pathlib.Path(__file__).resolve().parent
 PASSED_MIN = 0.98
 UNIT_SECONDS_MAX = 600
@@ -82,18 +86,38 @@ class Server:
 def run(command, unit, options, log):
     """The tests of the unit that passed and that failed, and whether the unit came to its end."""
     with Server(command) as server:
-        words = ["./runtest", "--host", "127.0.0.1", "--port", str(server.port), "--single", f"unit/{unit}",
-                 "--tags", "-needs:repl -needs:debug -cluster", "--ignore-encoding", "--ignore-digest", "--durable",
-                 "--skipfile", options.skipfile,
-                 # Below it are the suite's own ports, which another run may have.
-                 "--baseport", str(random.randrange(22_000, 31_000))]
+        words = ["--host", "127.0.0.1", "--port", str(server.port), "--ignore-encoding", "--ignore-digest"]
         words += ["--singledb"] if options.singledb else []
-        try:
-            ended = subprocess.run(words, cwd=options.source, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                                   timeout=UNIT_SECONDS_MAX, check=False)
-            output = ended.stdout
-        except subprocess.TimeoutExpired as error:
-            output = error.stdout or b""
+        return run_suite(options.source, words, unit, options, log)
+
+
+def run_with_servers(program, environment, unit, options, log):
+    """As `run`, where the tests start `program` as their server."""
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="redis-suite-"))
+    try:
+        shutil.copytree(options.source / "tests", directory / "tests", ignore=shutil.ignore_patterns("tmp"))
+        (directory / "tests/tmp").mkdir()
+        shutil.copy(options.source / "runtest", directory)
+        (directory / "src").mkdir()
+        (directory / "src/redis-server").symlink_to(program)
+        for tool in ("redis-cli", "redis-benchmark"):
+            (directory / "src" / tool).symlink_to(shutil.which(tool) or "/bin/false")
+        return run_suite(directory, [], unit, options, log, environment)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def run_suite(directory, words, unit, options, log, environment=None):
+    words = ["./runtest", *words, "--single", f"unit/{unit}", "--tags", "-needs:repl -needs:debug -cluster",
+             "--durable", "--skipfile", options.skipfile,
+             # Below it are the suite's own ports, which another run may have.
+             "--baseport", str(random.randrange(22_000, 31_000))]
+    try:
+        ended = subprocess.run(words, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                               timeout=UNIT_SECONDS_MAX, check=False, env={**os.environ, **(environment or {})})
+        output = ended.stdout
+    except subprocess.TimeoutExpired as error:
+        output = error.stdout or b""
     text = COLOR.sub("", output.decode(errors="replace"))
     log.write_text(text)
     found = {pattern: [match[1] for line in text.splitlines() if (match := pattern.match(line))]
@@ -124,10 +148,16 @@ def main():
     pathlib.Path(options.skipfile).write_text("".join(f"{name}\n" for name in reasons))
     totals = [0, 0]
     print(f"{'unit':<24}{'Redis':>8}{'passed':>8}  failed")
-    for unit in options.unit or UNITS:
+    for unit in options.unit or UNITS + UNITS_WITH_SERVERS:
         file = unit.replace("/", "-")
-        baseline, _, _ = run(theirs, unit, options, logs / f"{file}.redis.log")
-        passed, failed, ended = run(ours, unit, options, logs / f"{file}.log")
+        their_log, our_log = logs / f"{file}.redis.log", logs / f"{file}.log"
+        if unit in UNITS_WITH_SERVERS:
+            shim, binary = HERE / "redis_shim.py", str(options.server.absolute())
+            baseline, _, _ = run_with_servers(options.redis.absolute(), None, unit, options, their_log)
+            passed, failed, ended = run_with_servers(shim, {"ALLUVIUM_BINARY": binary}, unit, options, our_log)
+        else:
+            baseline, _, _ = run(theirs, unit, options, their_log)
+            passed, failed, ended = run(ours, unit, options, our_log)
         good = set(passed) - set(failed)
         both = [name for name in baseline if name in good]
         missing = [name for name in baseline if name not in good]

@@ -12,6 +12,10 @@ pub enum ProtocolError {
     /// The number after `$` is not a canonical non-negative integer, or above
     /// [`Limits::bulk_bytes_max`](crate::Limits).
     InvalidBulkLength,
+    /// The number after `*` is above [`Limits::UNTRUSTED_ARGUMENTS_MAX`](crate::Limits), and the peer is not trusted.
+    UntrustedMultibulkLength,
+    /// The number after `$` is above [`Limits::UNTRUSTED_BULK_BYTES_MAX`](crate::Limits), and the peer is not trusted.
+    UntrustedBulkLength,
     /// An argument does not start with `$` but with this byte.
     ExpectedBulk(u8),
     /// An argument is not followed by CR LF. Redis skips the two bytes unchecked and loses its framing when they are
@@ -35,6 +39,8 @@ impl fmt::Display for ProtocolError {
         match self {
             Self::InvalidMultibulkLength => out.write_str("invalid multibulk length"),
             Self::InvalidBulkLength => out.write_str("invalid bulk length"),
+            Self::UntrustedMultibulkLength => out.write_str("unauthenticated multibulk length"),
+            Self::UntrustedBulkLength => out.write_str("unauthenticated bulk length"),
             Self::ExpectedBulk(byte) if byte.is_ascii_graphic() || *byte == b' ' => {
                 write!(out, "expected '$', got '{}'", char::from(*byte))
             }

@@ -6,6 +6,7 @@ pub use memcached::memcached;
 #[cfg(test)]
 pub(crate) use memcached::{Event, events_in_pieces};
 
+use crate::dump::{self, Dumped};
 use crate::{Limits, Parser, Progress, ProtocolError, Value, request};
 
 /// Limits small enough that short inputs reach them.
@@ -36,6 +37,41 @@ pub fn resp(bytes: &[u8]) {
         assert!(consumed > 0);
         position += consumed;
     }
+}
+
+/// Reads `bytes` as a dump, and as a dump that lacks its footers.
+///
+/// # Panics
+/// When strings are longer than allowed, or the value written again is read differently. Never otherwise.
+pub fn dump(bytes: &[u8]) {
+    let limits = Limits { bulk_bytes_max: 4096, ..Limits::default() };
+    for payload in [bytes.to_vec(), dump::finish(bytes.to_vec())] {
+        let Ok(dumped) = dump::decode(&payload, limits) else { continue };
+        let again = match &dumped {
+            Dumped::String(value) => dump::encode_string(value),
+            Dumped::Hash(fields) => {
+                dump::encode_hash(fields.iter().map(|(field, value)| (&field[..], &value[..])))
+            }
+            Dumped::Set(members) => dump::encode_set(members.iter().map(|member| &member[..])),
+        };
+        if let Dumped::String(value) = &dumped {
+            assert!(value.len() <= limits.bulk_bytes_max);
+        }
+        let limits = Limits { bulk_bytes_max: usize::MAX, ..limits };
+        assert_eq!(dump::decode(&again, limits), Ok(dumped));
+    }
+}
+
+/// Contents of dumps, without footers, for [`dump`].
+pub fn dump_samples() -> Vec<Vec<u8>> {
+    vec![
+        b"\x00\xc3\x09\x40\x64\x01\x61\x61\xe0\x57\x00\x01\x61\x61".to_vec(),
+        b"\x02\x03\x01a\x02bc\xc0\x0c".to_vec(),
+        b"\x04\x02\x01a\xc0\x01\x01b\x04text".to_vec(),
+        b"\x0b\x0e\x02\0\0\0\x03\0\0\0\xfd\xff\x01\0\x02\0".to_vec(),
+        b"\x0d\x0f\x0f\0\0\0\x0c\0\0\0\x02\0\0\xf3\x02\xf6\xff".to_vec(),
+        b"\x10\x10\x10\0\0\0\x04\0\x81a\x02\x01\x01\x02\x01\x03\x01\xff".to_vec(),
+    ]
 }
 
 /// All frames of `bytes` when they come `step` at a time, as a connection would keep them.

@@ -12,9 +12,11 @@
 //! |---|---|---|
 //! | request bytes → arguments | [`Parser`], [`parse`] | one pass, 8 bytes of state an argument |
 //! | reply → bytes | [`Reply`] | appends to the caller's buffer, allocates only when that grows |
+//! | value of `DUMP` ↔ bytes | [`dump`] | one pass, a copy of the strings |
 //! | arguments → request bytes, reply bytes → [`Value`] | [`request::encode`], [`Value::decode`] | for clients and tests |
 #![forbid(unsafe_code)]
 
+pub mod dump;
 pub mod fuzz;
 pub mod integer;
 pub mod memcached;

@@ -18,6 +18,10 @@ pub struct Limits {
 impl Limits {
     /// The longest frame that can be allowed: positions inside a frame are kept in 32 bits.
     pub const FRAME_BYTES_MAX: usize = u32::MAX as usize;
+    /// Maximum number of arguments in a frame of a peer that is not trusted, as in Redis.
+    pub const UNTRUSTED_ARGUMENTS_MAX: usize = 10;
+    /// Maximum length of an argument of a peer that is not trusted, in bytes, as in Redis.
+    pub const UNTRUSTED_BULK_BYTES_MAX: usize = 16 << 10;
 }
 
 impl Default for Limits {

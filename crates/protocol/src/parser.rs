@@ -56,6 +56,7 @@ pub struct Parser {
     /// The unescaped words of an inline request; `spans` point here instead of into the frame when `is_inline`.
     words: Vec<u8>,
     is_inline: bool,
+    is_trusted: bool,
 }
 
 impl Parser {
@@ -73,7 +74,15 @@ impl Parser {
             spans: Vec::new(),
             words: Vec::new(),
             is_inline: false,
+            is_trusted: true,
         }
+    }
+
+    /// Says whether the peer is trusted, for arguments that begin from now on. At first it is; one that has not
+    /// authenticated may send only small frames.
+    #[inline]
+    pub fn set_trusted(&mut self, is_trusted: bool) {
+        self.is_trusted = is_trusted;
     }
 
     /// Parses one frame from the front of `frame`.
@@ -192,6 +201,9 @@ impl Parser {
     }
 
     fn argument_count(&self, count: i64) -> Result<usize, ProtocolError> {
+        if !self.is_trusted && count > Limits::UNTRUSTED_ARGUMENTS_MAX as i64 {
+            return Err(ProtocolError::UntrustedMultibulkLength);
+        }
         usize::try_from(count)
             .ok()
             .filter(|count| *count <= self.limits.arguments_max)
@@ -199,6 +211,9 @@ impl Parser {
     }
 
     fn bulk_bytes(&self, bytes: i64) -> Result<usize, ProtocolError> {
+        if !self.is_trusted && bytes > Limits::UNTRUSTED_BULK_BYTES_MAX as i64 {
+            return Err(ProtocolError::UntrustedBulkLength);
+        }
         let bytes = usize::try_from(bytes)
             .ok()
             .filter(|bytes| *bytes <= self.limits.bulk_bytes_max)

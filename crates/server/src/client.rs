@@ -2,11 +2,12 @@
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::Version;
 
+use crate::acl::User;
 use crate::pubsub::Topic;
 use crate::session::Session;
 use crate::socket::Endpoint;
@@ -22,6 +23,7 @@ pub(crate) struct Client {
     pub(crate) ends: Option<Ends>,
     pub(crate) opened: Instant,
     labels: Mutex<Labels>,
+    user: Mutex<Arc<User>>,
     descriptor: AtomicI32,
     /// Number of the connection at its worker, once that has it.
     connection: AtomicUsize,
@@ -70,12 +72,13 @@ pub(crate) struct Labels {
 }
 
 impl Client {
-    pub(crate) fn new(id: u64, ends: Option<Ends>) -> Self {
+    pub(crate) fn new(id: u64, ends: Option<Ends>, user: Arc<User>) -> Self {
         Self {
             id,
             ends,
             opened: Instant::now(),
             labels: Mutex::default(),
+            user: Mutex::new(user),
             descriptor: AtomicI32::new(-1),
             connection: AtomicUsize::new(usize::MAX),
             active_ms: AtomicU64::default(),
@@ -109,6 +112,14 @@ impl Client {
 
     pub(crate) fn labels(&self) -> MutexGuard<'_, Labels> {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn user(&self) -> Arc<User> {
+        Arc::clone(&self.user.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn set_user(&self, user: Arc<User>) {
+        *self.user.lock().unwrap_or_else(PoisonError::into_inner) = user;
     }
 
     pub(crate) fn set_descriptor(&self, descriptor: RawFd) {
@@ -215,7 +226,7 @@ impl Client {
         format!(
             "id={} addr={peer} laddr={local} fd={} name={name} age={} idle={} flags={} db={} sub={} psub={} ssub=0 \
              multi={transaction} qbuf={input} qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=0 rbp=0 obl={output} \
-             oll=0 omem=0 tot-mem={memory} events={} cmd={} user=default redir={} resp={} lib-name={library_name} \
+             oll=0 omem=0 tot-mem={memory} events={} cmd={} user={} redir={} resp={} lib-name={library_name} \
              lib-ver={library_version}",
             self.id,
             self.descriptor.load(Ordering::Relaxed),
@@ -227,6 +238,7 @@ impl Client {
             self.patterns.load(Ordering::Relaxed),
             if output > 0 { "rw" } else { "r" },
             crate::commands::full_name(self.command.load(Ordering::Relaxed)),
+            self.user().shown_name(),
             self.redirection.load(Ordering::Relaxed),
             if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },
         )

@@ -56,8 +56,8 @@ pub(crate) struct Connection {
     pub(crate) is_listed: bool,
     /// `input` may start with a whole frame, left there because the client must read its replies first.
     pub(crate) unprocessed: bool,
-    /// A count is in progress for the client: its next requests wait for it.
-    pub(crate) awaits_count: bool,
+    /// A thread beside the workers does something for the client: its next requests wait for that.
+    pub(crate) awaits_answer: bool,
     /// Its next request waits for the end of a pause.
     pub(crate) is_held: bool,
     /// The client sends no more; what it sent is still answered.
@@ -99,7 +99,7 @@ impl Connection {
             needed_bytes: 0,
             is_listed: false,
             unprocessed: false,
-            awaits_count: false,
+            awaits_answer: false,
             is_held: false,
             ended: false,
             broken: false,
@@ -119,7 +119,7 @@ impl Connection {
     /// Whether its next requests must wait.
     #[inline]
     pub(crate) fn is_parked(&self) -> bool {
-        self.awaits_count || self.waits || self.long.is_some() || !self.deferred.is_empty()
+        self.awaits_answer || self.waits || self.long.is_some() || !self.deferred.is_empty()
     }
 
     /// Lets it wait for memory.

@@ -1,29 +1,10 @@
 //! Counting the items of a large store for clients, beside the workers: it may read everything that is stored.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::inbox::Inbox;
+use crate::answer::{Asker, Finding};
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
-
-/// A client that waits for a count.
-pub(crate) struct Asker {
-    pub(crate) inbox: Arc<Inbox>,
-    /// Number of the connection at its worker, and of its session: by the time of the answer another connection may
-    /// have the first.
-    pub(crate) connection: usize,
-    pub(crate) session: u64,
-    /// What to count.
-    pub(crate) database: DatabaseNumber,
-}
-
-/// A count for a client that asked.
-pub(crate) struct Answer {
-    pub(crate) connection: usize,
-    pub(crate) session: u64,
-    /// The count, or an error text with its code.
-    pub(crate) outcome: Result<u64, String>,
-}
 
 /// One count at a time. A client that asks while a count is in progress waits for the next one, which begins after it
 /// asked; all clients that wait for the same database then share it. A connection waits for at most one count, so the
@@ -36,13 +17,14 @@ pub(crate) struct Counter {
 
 #[derive(Default)]
 struct Queue {
-    askers: Vec<Asker>,
+    /// With what they want to be counted.
+    askers: Vec<(DatabaseNumber, Asker)>,
     is_stopped: bool,
 }
 
 impl Counter {
-    pub(crate) fn ask(&self, asker: Asker) {
-        self.queue().askers.push(asker);
+    pub(crate) fn ask(&self, database: DatabaseNumber, asker: Asker) {
+        self.queue().askers.push((database, asker));
         self.changed.notify_one();
     }
 
@@ -57,12 +39,12 @@ impl Counter {
         while let Some((database, askers)) = self.next_askers() {
             let counted = shared.store.database(database).count(&mut || !shared.shutdown.is_asked());
             let outcome = match counted {
-                Ok(Some(items)) => Ok(items),
+                Ok(Some(items)) => Ok(Finding::Count(items)),
                 Ok(None) => Err("ERR the server is shutting down".to_owned()),
                 Err(error) => Err(format!("ERR {error}")),
             };
-            for Asker { inbox, connection, session, .. } in askers {
-                inbox.answer(Answer { connection, session, outcome: outcome.clone() });
+            for asker in askers {
+                asker.answer(outcome.clone());
             }
         }
     }
@@ -73,11 +55,12 @@ impl Counter {
         while queue.askers.is_empty() && !queue.is_stopped {
             queue = self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
-        let database = queue.askers.first()?.database;
+        let database = queue.askers.first()?.0;
         let (askers, others) =
-            std::mem::take(&mut queue.askers).into_iter().partition(|asker| asker.database == database);
+            std::mem::take(&mut queue.askers).into_iter().partition(|(other, _)| *other == database);
         queue.askers = others;
-        Some((database, askers))
+        let askers: Vec<_> = askers;
+        Some((database, askers.into_iter().map(|(_, asker)| asker).collect()))
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {

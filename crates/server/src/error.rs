@@ -23,6 +23,8 @@ pub enum ServerError {
         /// The system's reason.
         source: io::Error,
     },
+    /// The file of users is wrong, or could not be read.
+    Users(String),
     /// The store could not be opened for serving.
     Store(crate::StoreError),
     /// A worker thread ended by a panic, which is a bug; the others were stopped.
@@ -53,6 +55,7 @@ impl fmt::Display for ServerError {
                 write!(out, "'{letters}' names no events about keys: use letters of Ag$lshzxeKEtmdn")
             }
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
+            Self::Users(reason) => out.write_str(reason),
             Self::Store(source) => write!(out, "cannot open the store: {source}"),
             Self::WorkerPanicked => out.write_str("a worker thread panicked; the server was stopped"),
         }
@@ -67,6 +70,7 @@ impl std::error::Error for ServerError {
             Self::RemoteAddress(_)
             | Self::RemoteMetricsAddress(_)
             | Self::KeyspaceEvents(_)
+            | Self::Users(_)
             | Self::WorkerPanicked => None,
         }
     }

@@ -1,6 +1,7 @@
 //! Gets against a store that fails in the middle of a batch.
 
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_protocol::{Limits, Parser, memcached};
@@ -133,10 +134,12 @@ impl Database for Echo {
 
 pub(crate) fn connections(count: usize) -> Connections {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let users = crate::acl::Users::new(None, None).unwrap();
     let mut connections = Connections::default();
     for number in 0..count {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let session = Session::new(Client::new(number as u64, None), true);
+        let client = Client::new(number as u64, None, Arc::clone(users.default()));
+        let session = Session::new(client);
         let parser = Parser::new(Limits::default());
         let memcached = memcached::Parser::new(Default::default());
         assert_eq!(

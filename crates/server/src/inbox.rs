@@ -4,8 +4,8 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use crate::answer::Answer;
 use crate::commits::{Outcome, Ticket};
-use crate::counter::Answer;
 use crate::mail::Message;
 use crate::readiness::Waker;
 use crate::session::Session;
@@ -27,7 +27,7 @@ pub(crate) struct Messages {
 /// How new connections and wake-ups reach a worker.
 pub(crate) struct Inbox {
     arrivals: Mutex<Vec<(Stream, Session)>>,
-    /// Counts for connections of the worker.
+    /// What connections of the worker wait for.
     answers: Mutex<Vec<Answer>>,
     messages: Mutex<Messages>,
     /// Connections that other clients want to be closed.
@@ -56,7 +56,7 @@ impl Inbox {
         self.waker.wake();
     }
 
-    /// Hands over a count that a connection waits for.
+    /// Hands over what a connection waits for.
     pub(crate) fn answer(&self, answer: Answer) {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner).push(answer);
         self.waker.wake();
@@ -92,7 +92,7 @@ impl Inbox {
         std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes the counts that were handed over.
+    /// Takes the answers that were handed over.
     pub(crate) fn take_answers(&self) -> Vec<Answer> {
         std::mem::take(&mut *self.answers.lock().unwrap_or_else(PoisonError::into_inner))
     }

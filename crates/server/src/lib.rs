@@ -8,8 +8,11 @@
 //! Non-goals: lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod acl;
+mod answer;
 mod cache;
 mod changes;
+mod chores;
 mod client;
 mod client_memory;
 mod clients;
@@ -20,7 +23,6 @@ mod connections;
 mod counter;
 mod data;
 mod descriptors;
-mod dump_payload;
 mod engine;
 mod error;
 mod error_counts;
@@ -47,6 +49,7 @@ mod random;
 mod readiness;
 mod reply_room;
 mod round_writes;
+mod saves;
 #[cfg(feature = "scripting")]
 mod scripting;
 mod server;
@@ -76,5 +79,6 @@ pub use shutdown::ShutdownHandle;
 pub use socket::TlsFiles;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, FoundOrLong, Keep, Kind,
-    LongValue, Mark, NoCollections, Store, StoreError, StoreHealth, Watch, WrongType,
+    LongValue, Mark, NoCollections, NothingStored, Report, ReportValue, Store, StoreError, StoreHealth,
+    Watch, WrongType,
 };

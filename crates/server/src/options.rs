@@ -38,8 +38,22 @@ pub struct ServerOptions {
     /// Whether addresses that other machines can reach are allowed where there is no password: anyone who reaches the
     /// port can then read and write everything. Metrics never have a password. Default no.
     pub allow_remote: bool,
-    /// What clients must give (`AUTH`, `HELLO`) before other commands. Default none.
+    /// What clients must give (`AUTH`, `HELLO`) before other commands: the password of the user `default`. Default
+    /// none.
     pub password: Option<Password>,
+    /// File of users, which is read at the start and by `ACL LOAD`, and written by `ACL SAVE`. Default none: users last
+    /// until the server ends.
+    pub acl_file: Option<PathBuf>,
+    /// The file that these options come from, for `INFO`. Default none.
+    pub settings_file: Option<PathBuf>,
+    /// Whether `DEBUG` is allowed. Default no, as in Redis.
+    pub debug_commands: bool,
+    /// Where `SAVE` and `BGSAVE` make backups. Default nowhere: they are refused.
+    pub save_directory: Option<PathBuf>,
+    /// Number of these backups that are kept: the oldest are removed. Default 3; at least 1 is kept.
+    pub saves_kept: usize,
+    /// Below which directory `ALLUVIUM.BACKUP` makes backups. Default nowhere: it is refused.
+    pub backup_directory: Option<PathBuf>,
     /// Maximum number of connections served at once; one more gets an error and is closed. Default 10,000, as in Redis;
     /// fewer if the process may not have that many descriptors ([`Server::clients_max`](crate::Server::clients_max)).
     pub clients_max: usize,
@@ -119,7 +133,9 @@ impl ServerOptions {
     }
 
     pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
-        if address.ip().is_loopback() || self.allow_remote || self.password.is_some() {
+        // Whether the users of a file have passwords is known when it has been read.
+        let may_have_password = self.password.is_some() || self.acl_file.is_some();
+        if address.ip().is_loopback() || self.allow_remote || may_have_password {
             Ok(())
         } else {
             Err(ServerError::RemoteAddress(address))
@@ -147,6 +163,12 @@ impl Default for ServerOptions {
             metrics_address: None,
             allow_remote: false,
             password: None,
+            acl_file: None,
+            settings_file: None,
+            debug_commands: false,
+            save_directory: None,
+            saves_kept: 3,
+            backup_directory: None,
             clients_max: 10_000,
             client_bytes_max: 1 << 30,
             client_patience: Duration::from_secs(1),

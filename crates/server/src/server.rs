@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use alluvium::Db;
 
+use crate::acl::Users;
 use crate::changes::Observers;
 use crate::client::{Client, Ends};
 use crate::client_memory::{CONNECTION_BYTES, ClientMemory};
@@ -22,6 +23,7 @@ use crate::keeper;
 use crate::metrics::{MetricsListener, WorkerMetrics};
 use crate::protocol::Protocol;
 use crate::readiness::{Interest, Poller};
+use crate::saves::Saves;
 use crate::session::Session;
 use crate::shared::Shared;
 use crate::socket::{self, Endpoint, Listening, Stream};
@@ -94,13 +96,23 @@ impl Server {
         listeners: Listeners,
         store: Arc<dyn Store>,
     ) -> Result<Self, ServerError> {
-        let listening = socket::for_clients(&options, listeners.clients)?;
+        let users =
+            Users::new(options.password.clone(), options.acl_file.as_deref()).map_err(ServerError::Users)?;
+        // A file of users may let everyone in.
+        let listening = match users.default().needs_no_password() {
+            true => {
+                let open = ServerOptions { password: None, acl_file: None, ..options.clone() };
+                socket::for_clients(&open, listeners.clients)?
+            }
+            false => socket::for_clients(&options, listeners.clients)?,
+        };
         let metrics = socket::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let metrics = metrics.transpose().map_err(ServerError::io("listen for requests of metrics"))?;
         let address = internet_address(&listening, |_| true).unwrap_or(options.address);
         let observers = Observers::default();
         observers.set_classes(options.event_classes()?);
         let workers = 0..options.workers.get();
+        let saves = Saves::new(store.changes());
         let shutdown = ShutdownHandle::new().map_err(ServerError::io("make a shutdown handle"))?;
         let memory = ClientMemory::new(options.client_bytes_max, options.client_patience);
         let descriptors = descriptors::clients_max(usize::MAX, options.workers.get(), metrics.is_some());
@@ -114,6 +126,8 @@ impl Server {
             memory,
             address,
             store,
+            users,
+            acl_log: Default::default(),
             commits: Default::default(),
             subscribers: Default::default(),
             observers,
@@ -126,6 +140,8 @@ impl Server {
             started: Instant::now(),
             shutdown,
             counter: Default::default(),
+            chores: Default::default(),
+            saves,
             connected: Default::default(),
             pause: Default::default(),
             slow_log: Default::default(),
@@ -137,6 +153,7 @@ impl Server {
             clients: Default::default(),
             connections_accepted: Default::default(),
             refused_log: Default::default(),
+            denied_log: Default::default(),
             connections_refused: Default::default(),
             commands_processed: Default::default(),
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
@@ -205,6 +222,7 @@ impl Server {
         }
         // After the workers, which wait for counts and commits.
         self.shared.counter.stop();
+        self.shared.chores.stop();
         self.shared.commits.stop();
         for helper in helpers {
             let ended = match helper.join() {
@@ -230,15 +248,20 @@ impl Server {
         Ok(())
     }
 
-    /// Threads that serve no connections: one counts, one keeps the store writable, one commits, one answers
-    /// with metrics.
+    /// Threads that serve no connections: one counts, one does chores, one keeps the store writable, one commits, one
+    /// answers with metrics.
     fn start_helpers(&mut self, helpers: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
         type Helper = Box<dyn FnOnce(&Shared) -> io::Result<()> + Send>;
         let count: Helper = Box::new(|shared| {
             shared.counter.run(shared);
             Ok(())
         });
-        let mut work = vec![("serve-count", count), ("serve-keep", Box::new(keeper::keep))];
+        let chores: Helper = Box::new(|shared| {
+            shared.chores.run(shared);
+            Ok(())
+        });
+        let mut work =
+            vec![("serve-count", count), ("serve-chores", chores), ("serve-keep", Box::new(keeper::keep))];
         if self.shared.store.commit_waits() {
             let commit: Helper = Box::new(|shared| {
                 shared.commits.run(&*shared.store);
@@ -290,9 +313,9 @@ impl Server {
         loop {
             match listening.accept() {
                 Ok((stream, peer)) => {
-                    let is_authenticated = self.shared.options.password.is_none();
+                    let user = Arc::clone(self.shared.users.default());
                     let ends = Ends { peer, local: listening.endpoint.clone() };
-                    let mut session = Session::new(Client::new(*next_id, Some(ends)), is_authenticated);
+                    let mut session = Session::new(Client::new(*next_id, Some(ends), user));
                     session.protocol = listening.protocol;
                     *next_id += 1;
                     self.admit(stream, session, workers);

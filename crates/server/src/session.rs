@@ -6,6 +6,8 @@ use std::sync::atomic::Ordering;
 
 use alluvium_protocol::Version;
 
+use crate::acl::User;
+use crate::answer::Wanted;
 use crate::changes::Observed;
 use crate::client::Client;
 use crate::mail::Address;
@@ -25,7 +27,9 @@ pub(crate) struct Session {
     pub(crate) protocol: Protocol,
     pub(crate) version: Version,
     pub(crate) database: DatabaseNumber,
-    /// Whether the client has given the password, or needs none.
+    /// Who the client is; `default` before it has authenticated.
+    pub(crate) user: Arc<User>,
+    /// Whether the client has given a password, or needs none.
     pub(crate) is_authenticated: bool,
     /// The commands since `MULTI`.
     pub(crate) transaction: Option<QueuedCommands>,
@@ -43,21 +47,24 @@ pub(crate) struct Session {
     /// The last command; see [`crate::commands::full_name`].
     pub(crate) last_command: usize,
     pub(crate) replies: Replies,
-    /// The last command is answered by a count, which the worker must request.
-    pub(crate) wants_count: bool,
+    /// What answers the last command, which the worker must request.
+    pub(crate) wants: Option<Wanted>,
     /// Answer no more requests, and close once the replies are sent.
     pub(crate) closing: bool,
 }
 
 impl Session {
-    pub(crate) fn new(client: Client, is_authenticated: bool) -> Self {
+    /// The session of a client that has not authenticated: it needs to, unless its user needs no password.
+    pub(crate) fn new(client: Client) -> Self {
+        let user = client.user();
         Self {
             id: client.id,
             client: Arc::new(client),
+            is_authenticated: user.needs_no_password(),
+            user,
             protocol: Protocol::default(),
             version: Version::default(),
             database: DatabaseNumber::default(),
-            is_authenticated,
             transaction: None,
             subscriptions: Subscriptions::default(),
             tracking: None,
@@ -67,16 +74,17 @@ impl Session {
             watched: WatchedKeys::default(),
             last_command: 0,
             replies: Replies::Sent,
-            wants_count: false,
+            wants: None,
             closing: false,
         }
     }
 
     /// Resets the session to that of a new connection (`RESET`), but keeps the client library's name and version.
-    pub(crate) fn reset(&mut self, is_authenticated: bool) {
+    pub(crate) fn reset(&mut self, user: Arc<User>) {
         self.version = Version::default();
         self.database = DatabaseNumber::default();
-        self.is_authenticated = is_authenticated;
+        self.is_authenticated = user.needs_no_password();
+        self.set_user(user);
         self.transaction = None;
         self.subscriptions = Subscriptions::default();
         self.tracking = None;
@@ -94,11 +102,28 @@ impl Session {
         queued + self.subscriptions.held_bytes() + self.watched.held_bytes
     }
 
+    /// Lets the client be this user, whose password it has given.
+    pub(crate) fn authenticate(&mut self, user: Arc<User>) {
+        self.is_authenticated = true;
+        self.set_user(user);
+    }
+
+    fn set_user(&mut self, user: Arc<User>) {
+        self.client.set_user(Arc::clone(&user));
+        self.user = user;
+    }
+
+    /// Whether the client may do everything.
+    #[inline]
+    pub(crate) fn is_unrestricted(&self) -> bool {
+        self.is_authenticated && self.user.is_unrestricted()
+    }
+
     /// Whether all commands are executed when they come, and answered, and nothing is to be noted about reads.
     #[inline]
     pub(crate) fn executes(&self, observed: Observed) -> bool {
         !observed.includes_reads()
-            && self.is_authenticated
+            && self.is_unrestricted()
             && self.transaction.is_none()
             && self.replies == Replies::Sent
             && self.tracking.as_ref().is_none_or(|reading| reading.mode == Mode::Broadcast)

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use crate::acl;
 use crate::changes::{Expiries, Observers};
+use crate::chores::Chores;
 use crate::client_memory::ClientMemory;
 use crate::clients::Clients;
 use crate::commits::Commits;
@@ -19,6 +21,7 @@ use crate::monitors::Monitors;
 use crate::occasional::Occasional;
 use crate::pause::Pause;
 use crate::pubsub::Subscribers;
+use crate::saves::Saves;
 use crate::session::Session;
 use crate::slow_log::SlowLog;
 use crate::tracking::Tracking;
@@ -39,6 +42,8 @@ pub(crate) struct Shared {
     /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
+    pub(crate) users: acl::Users,
+    pub(crate) acl_log: acl::Log,
     /// What makes the writes of all workers durable.
     pub(crate) commits: Commits,
     pub(crate) subscribers: Subscribers,
@@ -54,6 +59,9 @@ pub(crate) struct Shared {
     pub(crate) shutdown: ShutdownHandle,
     /// Counts items for clients.
     pub(crate) counter: Counter,
+    /// Does for clients what takes long.
+    pub(crate) chores: Chores,
+    pub(crate) saves: Saves,
     /// All connections, except those that are about to be closed for another client.
     pub(crate) connected: Clients,
     pub(crate) pause: Pause,
@@ -70,6 +78,8 @@ pub(crate) struct Shared {
     pub(crate) connections_refused: AtomicU64,
     /// Lines of the log about refused connections.
     pub(crate) refused_log: Occasional,
+    /// Those about wrong passwords.
+    pub(crate) denied_log: Occasional,
     pub(crate) commands_processed: AtomicU64,
     /// What each worker has done.
     pub(crate) worker_metrics: Box<[Arc<WorkerMetrics>]>,

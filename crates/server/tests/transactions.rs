@@ -277,17 +277,17 @@ fn reads_of_several_keys_and_fields_are_of_one_moment() {
         }
     };
     write(&mut server.client(), 0);
-    let is_written = AtomicBool::new(false);
+    let is_done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut client = server.client();
             (1..500).for_each(|number| write(&mut client, number));
-            is_written.store(true, Ordering::Relaxed);
+            is_done.store(true, Ordering::Relaxed);
         });
         for _ in 0..2 {
             scope.spawn(|| {
                 let mut client = server.client();
-                while !is_written.load(Ordering::Relaxed) {
+                while !is_done.load(Ordering::Relaxed) {
                     for command in [&["MGET"][..], &["HMGET", "hash"]] {
                         let Value::Array(values) = client.ask(&[command, &NAMES[..]].concat()) else {
                             panic!("no array")

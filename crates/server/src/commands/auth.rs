@@ -1,6 +1,7 @@
 //! `AUTH [username] password`
 
-use super::{Command, Context, Failure};
+use super::{Command, Context, Failure, acl};
+use crate::acl::DEFAULT;
 
 pub(super) const COMMAND: Command = Command {
     name: "auth",
@@ -16,13 +17,13 @@ pub(super) const COMMAND: Command = Command {
 fn auth(context: &mut Context<'_>) -> Result<(), Failure> {
     let arguments = context.arguments;
     match arguments.len() {
-        2 if context.shared.options.password.is_none() => {
+        2 if context.shared.users.default().rules().accepts_any_password => {
             return Err(Failure::Fixed(
                 "ERR AUTH <password> called without any password configured for the default user. Are you sure your \
                  configuration is correct?",
             ));
         }
-        2 => authenticate(context, b"default", &arguments[1])?,
+        2 => authenticate(context, DEFAULT, &arguments[1])?,
         3 => authenticate(context, &arguments[1], &arguments[2])?,
         _ => return Err(Failure::SYNTAX),
     }
@@ -30,12 +31,16 @@ fn auth(context: &mut Context<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Lets the client in if the password is right. The one user is `default`, who passes with any if there is none.
+/// Lets the client be the user if the password is right.
 pub(super) fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> Result<(), Failure> {
-    let is_right = context.shared.options.password.as_ref().is_none_or(|expected| expected.is(password));
-    if user != b"default" || !is_right {
-        return Err(Failure::Fixed("WRONGPASS invalid username-password pair or user is disabled."));
+    match context.shared.users.authenticate(user, password) {
+        Some(user) => {
+            context.session.authenticate(user);
+            Ok(())
+        }
+        None => {
+            acl::denied_password(context, user);
+            Err(Failure::Fixed("WRONGPASS invalid username-password pair or user is disabled."))
+        }
     }
-    context.session.is_authenticated = true;
-    Ok(())
 }

@@ -1,6 +1,7 @@
 //! `DBSIZE`
 
 use super::{Command, Context, Failure};
+use crate::answer::Wanted;
 
 pub(super) const COMMAND: Command = Command {
     name: "dbsize",
@@ -26,7 +27,7 @@ fn dbsize(context: &mut Context<'_>) -> Result<(), Failure> {
                 "ERR DBSIZE of a large database is not possible within a transaction",
             ));
         }
-        None => context.session.wants_count = true,
+        None => context.session.wants = Some(Wanted::Count),
     }
     Ok(())
 }

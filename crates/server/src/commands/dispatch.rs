@@ -5,8 +5,8 @@ use std::time::Instant;
 use alluvium_protocol::Arguments;
 
 use super::{
-    Command, Context, Failure, client, exec, find, help, number_of, observe, psubscribe, punsubscribe,
-    subscribe, unsubscribe,
+    Command, Context, Failure, acl, client, exec, find, full_name, help, number_of, observe, psubscribe,
+    punsubscribe, subcommands, subscribe, unsubscribe,
 };
 use crate::pause::Paused;
 use crate::reply_room::RoomState;
@@ -74,7 +74,7 @@ pub(crate) fn execute(context: &mut Context<'_>) -> Executed {
         if !(succeeded && is_answered_by_messages(&context.arguments[0])) {
             context.reply.rewind(buffered);
         }
-        context.session.wants_count = false;
+        context.session.wants = None;
         if context.session.replies == Replies::Skip {
             context.session.replies = Replies::Sent;
         }
@@ -133,6 +133,10 @@ pub(super) fn dispatch(context: &mut Context<'_>) -> Result<(), Failure> {
         refuse_transaction(context);
         return Err(Failure::Fixed("NOAUTH Authentication required."));
     }
+    if let Err(failure) = acl::check(context, command) {
+        refuse_transaction(context);
+        return Err(failure);
+    }
     if context.session.takes_only_messages() && !BESIDE_SUBSCRIPTIONS.contains(&command.name) {
         refuse_transaction(context);
         return Err(Failure::Text(format!(
@@ -179,15 +183,19 @@ fn time(command: &'static Command, context: &mut Context<'_>) -> Result<(), Fail
         let client = &context.session.client;
         let peer = client.peer();
         let name = client.labels().name.clone();
-        // Passwords are not kept.
-        let secret_from = match command.name {
-            "auth" => 1,
-            "hello" => 2,
-            _ => usize::MAX,
-        };
-        slow_log.add(context.arguments, secret_from, duration, peer, name);
+        slow_log.add(context.arguments, secret_from(command, context.arguments), duration, peer, name);
     }
     outcome
+}
+
+/// From which argument on a request has passwords, which are not kept.
+fn secret_from(command: &'static Command, arguments: Arguments<'_>) -> usize {
+    match full_name(number_of(command)) {
+        "auth" => 1,
+        "hello" | "acl|setuser" => 2,
+        "config|set" if arguments.iter().any(|word| word.eq_ignore_ascii_case(b"requirepass")) => 3,
+        _ => usize::MAX,
+    }
 }
 
 /// After a refused command, `EXEC` executes none.
@@ -219,6 +227,15 @@ fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
             command.name.to_ascii_uppercase()
         ))),
     }
+}
+
+/// The command or subcommand that the arguments name, whatever their number.
+pub(super) fn resolve_name(arguments: Arguments<'_>) -> Option<&'static Command> {
+    let command = find(&arguments[0])?;
+    let (false, Some(name)) = (command.subcommands.is_empty(), arguments.get(1)) else {
+        return Some(command);
+    };
+    subcommands(command).into_iter().find(|subcommand| subcommand.name.as_bytes().eq_ignore_ascii_case(name))
 }
 
 /// Whether a web page made a browser talk to us: executing the body of its request would be the attack.

@@ -1,7 +1,9 @@
 //! `DUMP key`
 
-use super::{Command, Context, Failure};
-use crate::dump_payload;
+use alluvium_protocol::dump;
+
+use super::{Command, Context, Failure, members};
+use crate::store::Kind;
 
 pub(super) const COMMAND: Command = Command {
     name: "dump",
@@ -17,10 +19,25 @@ pub(super) const COMMAND: Command = Command {
 };
 
 fn dump(context: &mut Context<'_>) -> Result<(), Failure> {
-    let mut payload = None;
-    context.store().get(&context.arguments[1], &mut |found| {
-        payload = Some(dump_payload::encode(found.value));
+    let key = &context.arguments[1];
+    let (mut kind, mut payload) = (None, None);
+    context.store().get_any(key, &mut |found| {
+        kind = Some(found.kind);
+        payload = found.string().map(dump::encode_string);
     })?;
+    match kind {
+        Some(kind @ (Kind::Hash | Kind::Set)) => {
+            // It may have gone since, or have become another: that is an error of the type, as for other commands.
+            let members = members::collect(context, key, kind)?;
+            let pairs = members.iter().map(|(member, value)| (&member[..], &value[..]));
+            payload = (!members.is_empty()).then(|| match kind {
+                Kind::Hash => dump::encode_hash(pairs),
+                _ => dump::encode_set(pairs.map(|(member, _)| member)),
+            });
+        }
+        Some(Kind::Unknown) => return Err(Failure::Fixed("ERR items of this type cannot be dumped")),
+        Some(Kind::String) | None => {}
+    }
     context.reply.optional_bulk(payload.as_deref());
     Ok(())
 }

@@ -1,5 +1,7 @@
 //! `EVAL script numkeys [key ...] [arg ...]`
 
+use std::sync::Arc;
+
 use super::{Command, Context, Failure};
 use crate::reply_room::RoomState;
 use crate::scripting::{self, Digest, Outcome, Request};
@@ -82,6 +84,7 @@ fn execute(
             database: context.session.database,
             session_id: context.session.id,
             tracking: tracking.clone(),
+            user: Arc::clone(&context.session.user),
             shared: context.shared,
             databases: inside,
             outbox: &mut *context.outbox,

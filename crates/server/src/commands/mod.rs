@@ -12,8 +12,11 @@ use crate::session::Session;
 use crate::shared::Shared;
 use crate::store::{Database, DatabaseNumber, Databases, StoreError, WrongType};
 
+mod acl;
+mod alluvium;
 mod append;
 mod auth;
+mod bgsave;
 mod bitcount;
 mod bitfield;
 mod bitfield_ro;
@@ -78,7 +81,9 @@ mod incr;
 mod incrby;
 mod incrbyfloat;
 mod info;
+mod key_use;
 mod keys;
+mod lastsave;
 mod latency;
 mod lcs;
 mod members;
@@ -110,6 +115,7 @@ mod renamenx;
 mod reset;
 mod restore;
 mod sadd;
+mod save;
 mod scan;
 mod scard;
 #[cfg(feature = "scripting")]
@@ -142,6 +148,7 @@ mod subscription;
 mod substr;
 mod sunion;
 mod sunionstore;
+mod swapdb;
 mod table;
 mod time;
 mod touch;
@@ -154,8 +161,9 @@ mod unwatch;
 mod watch;
 
 pub(crate) use dispatch::{Executed, execute, may_write, waits};
+pub(crate) use key_use::{key_flags, key_positions};
 pub(crate) use reads::keys_to_read;
-pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position};
+pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position, subcommands};
 
 /// The version of Redis whose behaviour and texts are kept. Clients choose features by it.
 pub(crate) const REDIS_VERSION: &str = "7.0.15";

@@ -2,7 +2,7 @@
 
 use alluvium_protocol::Arguments;
 
-use super::command::key_positions;
+use super::key_use::key_positions;
 use super::{Command, Context, Failure};
 use crate::changes::{self, Classes, Observed};
 use crate::monitors;

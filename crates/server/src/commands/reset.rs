@@ -1,5 +1,7 @@
 //! `RESET`
 
+use std::sync::Arc;
+
 use super::{Command, Context, Failure};
 
 pub(super) const COMMAND: Command = Command {
@@ -15,7 +17,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn reset(context: &mut Context<'_>) -> Result<(), Failure> {
     context.shared.leave(context.session);
-    context.session.reset(context.shared.options.password.is_none());
+    context.session.reset(Arc::clone(context.shared.users.default()));
     context.reply.set_version(context.session.version);
     context.reply.simple("RESET");
     Ok(())

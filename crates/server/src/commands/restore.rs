@@ -1,10 +1,12 @@
 //! `RESTORE key ttl serialized-value [REPLACE] [ABSTTL] [IDLETIME seconds] [FREQ frequency]`
 
+use alluvium_protocol::dump::{self, DumpError, Dumped};
+
 use super::expiry::now_ms;
-use super::{Command, Context, Failure};
+use super::{Command, Context, Failure, transfer};
 use crate::changes::Event;
-use crate::dump_payload::{self, PayloadError};
-use crate::store::{Change, Keep};
+use crate::data;
+use crate::store::{Database, Kind, StoreError};
 
 pub(super) const COMMAND: Command = Command {
     name: "restore",
@@ -66,30 +68,52 @@ fn restore(context: &mut Context<'_>) -> Result<(), Failure> {
     if time < 0 {
         return Err(Failure::Fixed("ERR Invalid TTL value, must be >= 0"));
     }
-    let bytes_max = context.shared.options.limits.bulk_bytes_max;
-    let value = dump_payload::decode(&context.arguments[3], bytes_max).map_err(|error| match error {
-        PayloadError::Footer => Failure::Fixed("ERR DUMP payload version or checksum are wrong"),
-        PayloadError::Content => Failure::Fixed("ERR Bad data format"),
+    let limits = context.shared.options.limits;
+    let dumped = dump::decode(&context.arguments[3], limits).map_err(|error| match error {
+        DumpError::Footer => Failure::Fixed("ERR DUMP payload version or checksum are wrong"),
+        DumpError::Content => Failure::Fixed("ERR Bad data format"),
     })?;
     let at_ms = if options.is_absolute { time } else { time.saturating_add(now_ms()) };
-    let change = match u64::try_from(at_ms) {
-        _ if time == 0 => Change::Insert(value, Keep::Nothing),
-        Ok(at) if at_ms > now_ms() => Change::Insert(value, Keep::NothingUntil(at)),
-        // It has expired on the way: nothing is there afterwards.
-        _ => Change::Remove,
-    };
-    let (mut outcome, mut existed) = (Ok(()), false);
-    context.store().update_any(key, &mut |found| {
-        outcome = if found.is_some() && !options.replaces { Err(BUSY) } else { Ok(()) };
-        existed = found.is_some();
-        if outcome.is_ok() { change.clone() } else { Change::Keep }
+    let expires_at_ms = if time == 0 { None } else { u64::try_from(at_ms).ok() };
+    // It may have expired on the way: nothing is there afterwards.
+    let is_gone = time > 0 && at_ms <= now_ms();
+    let (mut is_busy, mut existed) = (false, false);
+    context.databases.atomically(&mut |inside| {
+        let database = inside.database(context.session.database);
+        existed = database.contains(key)?;
+        is_busy = existed && !options.replaces;
+        if is_busy {
+            return Ok(());
+        }
+        transfer::remove(database, key)?;
+        if is_gone { Ok(()) } else { create(database, key, &dumped, expires_at_ms) }
     })?;
-    outcome?;
-    match change {
-        Change::Remove if existed => context.changed(1, Event::DEL),
-        Change::Remove => {}
-        _ => context.changed(1, Event::RESTORE),
+    match () {
+        () if is_busy => return Err(BUSY),
+        () if !is_gone => context.changed(1, Event::RESTORE),
+        () if existed => context.changed(1, Event::DEL),
+        () => {}
     }
     context.reply.ok();
     Ok(())
+}
+
+/// Creates an item where there is none. Only within a transaction.
+fn create(
+    database: &dyn Database,
+    key: &[u8],
+    dumped: &Dumped,
+    expires_at_ms: Option<u64>,
+) -> Result<(), StoreError> {
+    match dumped {
+        Dumped::String(value) => database.insert(key, value, expires_at_ms),
+        Dumped::Hash(fields) => {
+            let fields = fields.iter().map(|(field, value)| (&field[..], &value[..]));
+            data::create(database, key, Kind::Hash, fields, expires_at_ms)
+        }
+        Dumped::Set(members) => {
+            let members = members.iter().map(|member| (&member[..], &b""[..]));
+            data::create(database, key, Kind::Set, members, expires_at_ms)
+        }
+    }
 }

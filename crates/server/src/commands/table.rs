@@ -7,8 +7,14 @@ use super::*;
 
 /// All commands, sorted by name.
 pub(crate) static COMMANDS: &[Command] = &[
+    acl::COMMAND,
+    alluvium::backup::COMMAND,
+    alluvium::plan::COMMAND,
+    alluvium::stats::COMMAND,
+    alluvium::verify::COMMAND,
     append::COMMAND,
     auth::COMMAND,
+    bgsave::COMMAND,
     bitcount::COMMAND,
     bitfield::COMMAND,
     bitfield_ro::COMMAND,
@@ -70,6 +76,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     incrbyfloat::COMMAND,
     info::COMMAND,
     keys::COMMAND,
+    lastsave::COMMAND,
     latency::COMMAND,
     lcs::COMMAND,
     memory::COMMAND,
@@ -98,6 +105,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     reset::COMMAND,
     restore::COMMAND,
     sadd::COMMAND,
+    save::COMMAND,
     scan::COMMAND,
     scard::COMMAND,
     #[cfg(feature = "scripting")]
@@ -128,6 +136,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     substr::COMMAND,
     sunion::COMMAND,
     sunionstore::COMMAND,
+    swapdb::COMMAND,
     time::COMMAND,
     touch::COMMAND,
     ttl::COMMAND,
@@ -158,6 +167,12 @@ const COMMANDS_LEN: usize = COMMANDS.len();
 #[inline]
 pub(crate) fn find(name: &[u8]) -> Option<&'static Command> {
     position(name).map(|position| &COMMANDS[position])
+}
+
+/// The subcommands of a command, `HELP` among them.
+pub(crate) fn subcommands(command: &'static Command) -> Vec<&'static Command> {
+    let help = (!command.subcommands.is_empty()).then_some(&help::COMMAND);
+    command.subcommands.iter().chain(help).collect()
 }
 
 /// The position of the command called `name`, in any case, among [`COMMANDS`].

@@ -100,7 +100,7 @@ fn insert(
 }
 
 /// Removes an item of any type.
-fn remove(database: &dyn Database, key: &[u8]) -> Result<(), StoreError> {
+pub(super) fn remove(database: &dyn Database, key: &[u8]) -> Result<(), StoreError> {
     let mut removed = None;
     database.update_any(key, &mut |found| {
         removed = found.and_then(|found| data::id_of(found.kind, found.value));

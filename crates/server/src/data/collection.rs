@@ -158,6 +158,23 @@ pub(crate) fn id_of(kind: Kind, value: &[u8]) -> Option<CollectionId> {
     }
 }
 
+/// Creates a collection of these members, all different and at least one, under a key that has no item. Only within a
+/// transaction.
+pub(crate) fn create<'a>(
+    database: &dyn Database,
+    key: &[u8],
+    kind: Kind,
+    members: impl ExactSizeIterator<Item = (&'a [u8], &'a [u8])>,
+    expires_at_ms: Option<u64>,
+) -> Result<(), StoreError> {
+    let header = Header { id: database.new_collection(key)?, len: members.len() as u64 };
+    for (member, value) in members {
+        database.insert_member(header.id, member, value)?;
+    }
+    database.update_any(key, &mut |_| Change::InsertKind(kind, header.encode()))?;
+    database.update_any(key, &mut |_| Change::Expire(expires_at_ms))
+}
+
 /// Copies the members of a collection into a new one of `there`, under `key`, and returns the value of that item. Only
 /// within a transaction.
 pub(crate) fn copy(

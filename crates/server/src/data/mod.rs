@@ -7,4 +7,4 @@
 mod collection;
 mod header;
 
-pub(crate) use collection::{Collection, copy, id_of, read, write};
+pub(crate) use collection::{Collection, copy, create, id_of, read, write};

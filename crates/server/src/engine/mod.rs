@@ -3,18 +3,22 @@
 mod collections;
 mod database;
 mod member;
+mod places;
+mod reports;
 mod transaction;
 mod watches;
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use alluvium::{Db, Durability, Health};
 
 use crate::MetricSink;
 use crate::metrics::{Predictor, observe_engine};
-use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
+use crate::store::{Database, DatabaseNumber, Databases, Report, Store, StoreError, StoreHealth};
 use database::EngineDatabase;
+use places::Places;
 use transaction::EngineTransaction;
 use watches::Watches;
 
@@ -24,8 +28,11 @@ const READ_ATTEMPTS_MAX: u32 = 64;
 /// An open database. A commit gives writes the durability that it was opened with.
 pub(crate) struct EngineStore {
     db: Db,
+    /// By their places.
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
-    /// Held by transactions, and exclusively while a database is cleared: its members go after its keys.
+    places: Places,
+    /// Held by transactions, and exclusively while a database is cleared, because its members go after its keys, and
+    /// while databases are exchanged.
     clearing: Arc<RwLock<()>>,
     watches: Watches,
     predictor: Predictor,
@@ -34,8 +41,10 @@ pub(crate) struct EngineStore {
 impl EngineStore {
     /// The store with its first database, which is created if it does not exist, and all others that exist.
     pub(crate) fn open(db: Db) -> Result<Self, StoreError> {
+        let db = db.deferred();
         let store = Self {
-            db: db.deferred(),
+            places: Places::open(&db)?,
+            db,
             databases: Default::default(),
             clearing: Arc::default(),
             watches: Watches::default(),
@@ -43,7 +52,8 @@ impl EngineStore {
         };
         let exist = store.db.keyspace_names();
         for number in DatabaseNumber::all() {
-            if number == DatabaseNumber::default() || exist.contains(&keyspace_name(number)) {
+            if number == DatabaseNumber::default() || exist.contains(&keyspace_name(store.places.of(number)))
+            {
                 Store::open(&store, number)?;
             }
         }
@@ -51,9 +61,9 @@ impl EngineStore {
     }
 }
 
-/// The name of the keyspace of a database.
-fn keyspace_name(number: DatabaseNumber) -> String {
-    match number.position() {
+/// The name of the keyspace at a place.
+fn keyspace_name(place: usize) -> String {
+    match place {
         0 => "default".to_owned(),
         position => format!("db{position}"),
     }
@@ -61,7 +71,7 @@ fn keyspace_name(number: DatabaseNumber) -> String {
 
 impl Databases for EngineStore {
     fn database(&self, number: DatabaseNumber) -> &dyn Database {
-        self.databases[number.position()].get().expect("a database that was selected")
+        self.databases[self.places.of(number)].get().expect("a database that was selected")
     }
 
     fn atomically(
@@ -70,7 +80,7 @@ impl Databases for EngineStore {
     ) -> Result<(), StoreError> {
         let _not_clearing = self.clearing.read().unwrap_or_else(PoisonError::into_inner);
         self.db.try_transaction(|transaction| {
-            body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases))
+            body(&EngineTransaction::new(&RefCell::new(transaction), &self.databases, self.places.all()))
         })
     }
 
@@ -101,18 +111,29 @@ impl Store for EngineStore {
     }
 
     fn open(&self, number: DatabaseNumber) -> Result<(), StoreError> {
-        let database = &self.databases[number.position()];
+        let place = self.places.of(number);
+        let database = &self.databases[place];
         if database.get().is_none() {
             // Two clients that open it at once get the same keyspace.
             let (clearing, watches) = (self.clearing.clone(), self.watches.clone());
-            let opened = EngineDatabase::open(&self.db, &keyspace_name(number), clearing, watches)?;
+            let opened = EngineDatabase::open(&self.db, &keyspace_name(place), clearing, watches)?;
             let _ = database.set(opened);
         }
         Ok(())
     }
 
     fn opened(&self) -> Vec<DatabaseNumber> {
-        DatabaseNumber::all().filter(|number| self.databases[number.position()].get().is_some()).collect()
+        DatabaseNumber::all()
+            .filter(|number| self.databases[self.places.of(*number)].get().is_some())
+            .collect()
+    }
+
+    fn swap(&self, one: DatabaseNumber, other: DatabaseNumber) -> Result<(), StoreError> {
+        // A transaction sees either the places before or those after.
+        let _no_transactions = self.clearing.write().unwrap_or_else(PoisonError::into_inner);
+        Store::open(self, one)?;
+        Store::open(self, other)?;
+        self.places.swap(&self.db, one, other)
     }
 
     fn tidy(&self) -> Result<bool, StoreError> {
@@ -140,9 +161,33 @@ impl Store for EngineStore {
     }
 
     fn observe(&self, sink: &mut dyn MetricSink) {
-        if let Some(first) = self.databases[0].get() {
+        if let Some(first) = self.databases[self.places.of(DatabaseNumber::FIRST)].get() {
             observe_engine(&self.db, &first.keyspace, &self.predictor, sink);
         }
+    }
+
+    fn is_stored(&self) -> bool {
+        true
+    }
+
+    fn changes(&self) -> u64 {
+        self.db.stats().traffic.puts
+    }
+
+    fn back_up(&self, root: &Path, kept: Option<usize>) -> Result<Report, StoreError> {
+        reports::back_up(&self.db, root, kept)
+    }
+
+    fn verify(&self) -> Result<Report, StoreError> {
+        reports::verify(&self.db)
+    }
+
+    fn keyspace_figures(&self, keyspace: &str) -> Result<Report, StoreError> {
+        reports::keyspace_figures(&self.db, keyspace)
+    }
+
+    fn plan(&self, keyspace: &str) -> Result<Report, StoreError> {
+        reports::plan(&self.db, keyspace)
     }
 
     fn memory_bytes(&self) -> u64 {

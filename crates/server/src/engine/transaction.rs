@@ -20,21 +20,24 @@ pub(super) struct EngineTransaction<'a> {
     databases: [OnceLock<TransactionDatabase<'a>>; DatabaseNumber::COUNT],
     transaction: &'a RefCell<&'a mut Transaction>,
     opened: &'a [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+    places: [usize; DatabaseNumber::COUNT],
 }
 
 impl<'a> EngineTransaction<'a> {
     pub(super) fn new(
         transaction: &'a RefCell<&'a mut Transaction>,
         opened: &'a [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
+        places: [usize; DatabaseNumber::COUNT],
     ) -> Self {
-        Self { databases: Default::default(), transaction, opened }
+        Self { databases: Default::default(), transaction, opened, places }
     }
 }
 
 impl Databases for EngineTransaction<'_> {
     fn database(&self, number: DatabaseNumber) -> &dyn Database {
         self.databases[number.position()].get_or_init(|| {
-            let base = self.opened[number.position()].get().expect("a database that was selected");
+            let base =
+                self.opened[self.places[number.position()]].get().expect("a database that was selected");
             TransactionDatabase {
                 transaction: self.transaction,
                 base,

@@ -103,7 +103,7 @@ pub(crate) fn is_lookup(request: &Request<'_>) -> bool {
 /// Executes a request and writes its reply, if it wants one.
 pub(crate) fn execute(request: &Request<'_>, context: &mut Context<'_>) {
     let buffered = context.reply.buffered_bytes();
-    let outcome = if context.session.is_authenticated {
+    let outcome = if context.session.is_unrestricted() {
         dispatch(request, context)
     } else {
         authentication::authenticate(request, context);

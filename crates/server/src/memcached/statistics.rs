@@ -85,6 +85,8 @@ fn general(context: &mut Context<'_>) {
 
 fn settings(context: &mut Context<'_>) {
     let options = &context.shared.options;
+    let user = context.shared.users.default();
+    let is_open = user.needs_no_password() && user.is_unrestricted();
     let address = options.memcached_address.unwrap_or(context.shared.address);
     for (name, value) in [
         ("maxbytes", context.shared.store.memory_bytes_max().to_string()),
@@ -94,7 +96,7 @@ fn settings(context: &mut Context<'_>) {
         ("inter", address.ip().to_string()),
         ("verbosity", "0".to_owned()),
         ("cas_enabled", "yes".to_owned()),
-        ("auth_enabled_ascii", if options.password.is_some() { "yes" } else { "no" }.to_owned()),
+        ("auth_enabled_ascii", if is_open { "no" } else { "yes" }.to_owned()),
         ("item_size_max", options.memcached_limits.value_bytes_max.to_string()),
         ("num_threads", options.workers.to_string()),
         ("max_key_bytes", Key::BYTES_MAX.to_string()),

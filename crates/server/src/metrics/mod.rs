@@ -19,6 +19,7 @@ mod process;
 mod routes;
 mod samples;
 mod stats_json;
+mod store_figures;
 mod totals;
 mod worker_metrics;
 
@@ -27,5 +28,6 @@ pub(crate) use listener::{CONNECTIONS_MAX, MetricsListener};
 pub(crate) use meter::Meter;
 pub use metric::{Metric, MetricKind, MetricSink};
 pub(crate) use prediction::Predictor;
+pub(crate) use store_figures::store_figures;
 pub(crate) use totals::Totals;
 pub(crate) use worker_metrics::WorkerMetrics;

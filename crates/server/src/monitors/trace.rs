@@ -63,7 +63,10 @@ fn quote(argument: &[u8], line: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::acl::Users;
     use crate::client::{Client, Ends};
     use alluvium_protocol::{Limits, Parser};
 
@@ -73,7 +76,8 @@ mod tests {
         let mut parser = Parser::new(Limits::default());
         parser.parse(&frame).unwrap();
         let [peer, local] = [4000, 6379].map(|port| Endpoint::Internet(([127, 0, 0, 1], port).into()));
-        let session = Session::new(Client::new(1, Some(Ends { peer, local })), true);
+        let user = Arc::clone(Users::new(None, None).unwrap().default());
+        let session = Session::new(Client::new(1, Some(Ends { peer, local }), user));
         let command = String::from_utf8_lossy(words[0]).to_lowercase();
         let line = line(&session, &command, parser.arguments(&frame));
         line.split_once(' ').unwrap().1.to_owned()

@@ -1,6 +1,6 @@
 //! [`Subscribers`]: who has subscribed to what.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -96,6 +96,19 @@ impl Subscribers {
         let names = self.read(Topic::Channel);
         let matches = |name: &[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name, false));
         names.keys().filter(|name| matches(name)).cloned().collect()
+    }
+
+    /// The sessions with a subscription to something for which `is_meant` holds.
+    pub(crate) fn sessions_where(&self, is_meant: impl Fn(Topic, &[u8]) -> bool) -> BTreeSet<u64> {
+        let mut sessions = BTreeSet::new();
+        for topic in [Topic::Channel, Topic::Pattern] {
+            for (name, subscribers) in &*self.read(topic) {
+                if is_meant(topic, name) {
+                    sessions.extend(subscribers.iter().map(|address| address.session));
+                }
+            }
+        }
+        sessions
     }
 
     /// Number of clients that have subscribed to a channel by its name.

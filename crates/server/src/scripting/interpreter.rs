@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Arguments, Reply, Version};
@@ -12,6 +13,7 @@ use mlua::{Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value
 use super::call::{Caller, version};
 use super::scripts::{self, Digest};
 use super::{bits, convert, json};
+use crate::acl::User;
 use crate::client::Client;
 use crate::commands::REDIS_VERSION;
 use crate::mail::Outbox;
@@ -40,6 +42,8 @@ pub(crate) struct Request<'a> {
     pub(crate) is_read_only: bool,
     pub(crate) database: DatabaseNumber,
     pub(crate) session_id: u64,
+    /// Whose permissions the commands of the script need.
+    pub(crate) user: Arc<User>,
     /// How the client is told about keys that the script reads, if it is.
     pub(crate) tracking: Option<Reading>,
     pub(crate) shared: &'a Shared,
@@ -230,9 +234,20 @@ impl Interpreter {
     }
 
     fn call(&self, function: &Function, request: Request<'_>) -> Result<(bool, Value)> {
-        let Request { keys, database, session_id, tracking, shared, databases, outbox, is_read_only, .. } =
-            request;
-        let mut session = Session::new(Client::new(session_id, None), true);
+        let Request {
+            keys,
+            database,
+            session_id,
+            user,
+            tracking,
+            shared,
+            databases,
+            outbox,
+            is_read_only,
+            ..
+        } = request;
+        let mut session = Session::new(Client::new(session_id, None, user));
+        session.is_authenticated = true;
         session.database = database;
         session.version = Version::Resp2;
         session.tracking = tracking;

@@ -8,6 +8,7 @@ mod health;
 mod item;
 mod long_value;
 mod number;
+mod report;
 pub(crate) mod stored;
 
 pub use health::StoreHealth;
@@ -15,6 +16,9 @@ pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoColl
 pub(crate) use long_value::STREAM_BYTES;
 pub use long_value::{FoundOrLong, LongValue};
 pub use number::DatabaseNumber;
+pub use report::{NothingStored, Report, ReportValue};
+
+use std::path::Path;
 
 use crate::MetricSink;
 
@@ -79,6 +83,14 @@ pub trait Store: Databases + Send + Sync + 'static {
     /// Opens or creates a database. Costs nothing if it is open.
     fn open(&self, number: DatabaseNumber) -> Result<(), StoreError>;
 
+    /// Exchanges two databases: what was in one is in the other. Not within a transaction.
+    ///
+    /// # Errors
+    /// By default it is refused.
+    fn swap(&self, _one: DatabaseNumber, _other: DatabaseNumber) -> Result<(), StoreError> {
+        Err("this store cannot exchange databases".into())
+    }
+
     /// The databases that are open, in order.
     fn opened(&self) -> Vec<DatabaseNumber>;
 
@@ -96,6 +108,43 @@ pub trait Store: Databases + Send + Sync + 'static {
 
     /// Writes the store's figures, for those who watch the server. By default it has none.
     fn observe(&self, _: &mut dyn MetricSink) {}
+
+    /// Whether the items are on a device: then it can be backed up and verified.
+    fn is_stored(&self) -> bool {
+        false
+    }
+
+    /// Number of items written so far, from any number on.
+    fn changes(&self) -> u64 {
+        0
+    }
+
+    /// Makes a backup in a new directory below `root` and checks it; then removes the oldest ones there until `kept` are
+    /// left, if that is given. Takes long.
+    ///
+    /// # Errors
+    /// [`NothingStored`], or why there is no new backup.
+    fn back_up(&self, _root: &Path, _kept: Option<usize>) -> Result<Report, StoreError> {
+        Err(NothingStored.into())
+    }
+
+    /// Reads and checks all that is stored. Takes long. Damage is no error, but in the report.
+    ///
+    /// # Errors
+    /// [`NothingStored`], or that something cannot be read.
+    fn verify(&self) -> Result<Report, StoreError> {
+        Err(NothingStored.into())
+    }
+
+    /// Figures of the keyspace of this name.
+    fn keyspace_figures(&self, _keyspace: &str) -> Result<Report, StoreError> {
+        Err(NothingStored.into())
+    }
+
+    /// The plan of the keyspace of this name, and why it is that.
+    fn plan(&self, _keyspace: &str) -> Result<Report, StoreError> {
+        Err(NothingStored.into())
+    }
 
     /// Bytes of memory that the store holds.
     fn memory_bytes(&self) -> u64;

@@ -1,4 +1,4 @@
-//! What other threads have put into a worker's inbox: connections, counts, messages.
+//! What other threads have put into a worker's inbox: connections, answers, messages.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,8 +6,8 @@ use std::time::Instant;
 use alluvium_protocol::{Parser, memcached};
 
 use super::Worker;
+use crate::answer::Answer;
 use crate::connection::Connection;
-use crate::counter::Answer;
 use crate::mail::Address;
 use crate::readiness::Interest;
 
@@ -32,7 +32,7 @@ impl Worker {
         }
     }
 
-    /// Sends the counts that have arrived to the connections that wait for them, and continues with their next
+    /// Sends the answers that have arrived to the connections that wait for them, and continues with their next
     /// requests.
     pub(super) fn take_answers(&mut self) {
         let answers = self.inbox.take_answers();
@@ -42,10 +42,10 @@ impl Worker {
             }
             self.touch(number);
             let connection = &mut self.connections[number];
-            connection.awaits_count = false;
+            connection.awaits_answer = false;
             connection.active = Instant::now();
             match outcome {
-                Ok(items) => connection.reply().count(usize::try_from(items).unwrap_or(usize::MAX)),
+                Ok(finding) => finding.write(&mut connection.reply()),
                 Err(text) => connection.reply().error(text),
             }
             self.process_input(number);

@@ -44,7 +44,7 @@ impl Worker {
                         return consumed;
                     }
                     let line = &bytes[..request_bytes];
-                    if connection.session.is_authenticated && memcached::is_lookup(&request) {
+                    if connection.session.is_unrestricted() && memcached::is_lookup(&request) {
                         self.look_up_keys(number, &request, line);
                     } else if !self.execute_memcached(number, &request) {
                         self.connections[number].unprocessed = true;

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use alluvium_protocol::Progress;
 
+use crate::answer::{Asker, Wanted};
 use crate::commands::{self, Context, Executed};
 use crate::connection::Connection;
 use crate::connections::Connections;
-use crate::counter::Asker;
 use crate::get_batch::GetBatch;
 use crate::inbox::Inbox;
 use crate::mail::Outbox;
@@ -269,6 +269,7 @@ impl Worker {
                 return consumed;
             }
             let frame = &input[consumed..];
+            connection.parser.set_trusted(connection.session.is_authenticated);
             match connection.parser.parse(frame) {
                 Ok(Progress::Incomplete { .. }) => return consumed,
                 Ok(Progress::Complete { consumed: bytes }) => {
@@ -315,7 +316,7 @@ impl Worker {
         if self.connections[number].is_parked() || self.connections[number].broken {
             return false;
         }
-        let Connection { parser, session, output, awaits_count, dropped, charged, .. } =
+        let Connection { parser, session, output, awaits_answer, dropped, charged, .. } =
             &mut self.connections[number];
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
@@ -349,11 +350,14 @@ impl Worker {
         if arguments.len() > SHRINK_ARGUMENTS_MIN {
             parser.shrink();
         }
-        if std::mem::take(&mut session.wants_count) {
-            *awaits_count = true;
-            let inbox = Arc::clone(&self.inbox);
-            let (session, database) = (session.id, session.database);
-            self.shared.counter.ask(Asker { inbox, connection: number, session, database });
+        if let Some(wanted) = session.wants.take() {
+            *awaits_answer = true;
+            let asker = Asker { inbox: Arc::clone(&self.inbox), connection: number, session: session.id };
+            match wanted {
+                Wanted::Count => self.shared.counter.ask(session.database, asker),
+                Wanted::Chore(chore) => self.shared.chores.add(chore, Some(asker)),
+                Wanted::Sleep(duration) => asker.answer_after(duration),
+            }
         }
         true
     }

@@ -128,7 +128,7 @@ impl Worker {
         let connection = &mut self.connections[number];
         connection.session.client.show(&connection.session, connection.active);
         connection.session.client.show_buffers(connection.input.len(), connection.pending_bytes());
-        let may_resume = connection.long.is_none() && !connection.waits && !connection.awaits_count;
+        let may_resume = connection.long.is_none() && !connection.waits && !connection.awaits_answer;
         if (connection.unprocessed || !connection.deferred.is_empty())
             && may_resume
             && !connection.is_held

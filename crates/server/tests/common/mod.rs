@@ -137,6 +137,7 @@ impl Client {
                 read > 0
             }
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => self.receive(),
             Err(error) => panic!("{error}"),
         }
     }

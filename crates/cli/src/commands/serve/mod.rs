@@ -7,6 +7,7 @@ mod shares;
 mod values;
 
 use std::net::SocketAddr;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -48,7 +49,10 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
-    let mut server_options = server_options(&settings)?;
+    let mut server_options = ServerOptions {
+        settings_file: options.config.as_deref().and_then(|file| file.canonicalize().ok()),
+        ..server_options(&settings)?
+    };
     let limit = settings.memory.map(|size| size.0);
     let shares = limit.map(|limit| Shares::of(limit, server_options.workers.get())).transpose()?;
     if let Some(shares) = shares {
@@ -143,6 +147,7 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
     let defaults = ServerOptions::default();
     let loopback = SocketAddr::from(([127, 0, 0, 1], settings.port.unwrap_or(defaults.address.port())));
     let address = settings.address.unwrap_or(loopback);
+    let save_directory = settings.save_dir.clone();
     Ok(ServerOptions {
         address,
         memcached_address: settings.memcached_port.map(|port| SocketAddr::new(address.ip(), port)),
@@ -153,6 +158,11 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         metrics_address: settings.metrics,
         allow_remote: settings.allow_remote.unwrap_or(defaults.allow_remote),
         password: password::read(settings.password_file.as_deref())?,
+        acl_file: settings.acl_file.clone(),
+        save_directory: save_directory.or_else(|| settings.dir.as_ref().map(|dir| dir.join("saves"))),
+        saves_kept: settings.saves_kept.map_or(defaults.saves_kept, NonZeroUsize::get),
+        backup_directory: settings.backup_dir.clone(),
+        debug_commands: settings.debug_commands.unwrap_or(defaults.debug_commands),
         clients_max: settings.clients_max.unwrap_or(defaults.clients_max),
         idle_timeout: settings.idle_timeout.map(|time| time.0),
         workers: settings.workers.unwrap_or(defaults.workers),

@@ -75,6 +75,21 @@ pub struct Settings {
     /// File whose first line is the password that clients must give; ALLUVIUM_PASSWORD by default
     #[arg(long)]
     pub password_file: Option<PathBuf>,
+    /// File of users with their passwords and permissions, as ACL SAVE writes it and Redis reads it
+    #[arg(long, value_name = "FILE")]
+    pub acl_file: Option<PathBuf>,
+    /// Allow DEBUG, with which a client can wait for some time
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub debug_commands: Option<bool>,
+    /// Directory in which SAVE and BGSAVE make backups; by default `saves` in that of the database
+    #[arg(long, value_name = "DIR")]
+    pub save_dir: Option<PathBuf>,
+    /// Number of backups that SAVE and BGSAVE keep, 3 by default
+    #[arg(long, value_name = "N")]
+    pub saves_kept: Option<NonZeroUsize>,
+    /// Directory below which ALLUVIUM.BACKUP makes backups; without one it is refused
+    #[arg(long, value_name = "DIR")]
+    pub backup_dir: Option<PathBuf>,
     /// Maximum connections served at once; 10000 by default. Reduced if the process may not have that many descriptors
     #[arg(long)]
     pub clients_max: Option<usize>,
@@ -180,6 +195,11 @@ impl Settings {
             metrics: self.metrics.or(other.metrics),
             allow_remote: self.allow_remote.or(other.allow_remote),
             password_file: self.password_file.or(other.password_file),
+            acl_file: self.acl_file.or(other.acl_file),
+            debug_commands: self.debug_commands.or(other.debug_commands),
+            save_dir: self.save_dir.or(other.save_dir),
+            saves_kept: self.saves_kept.or(other.saves_kept),
+            backup_dir: self.backup_dir.or(other.backup_dir),
             clients_max: self.clients_max.or(other.clients_max),
             idle_timeout: self.idle_timeout.or(other.idle_timeout),
             memory: self.memory.or(other.memory),

@@ -1,7 +1,10 @@
 //! `CLIENT KILL address`, or
 //! `CLIENT KILL [ID id] [TYPE type] [USER name] [ADDR address] [LADDR address] [SKIPME yes|no]`
 
+use std::sync::Arc;
+
 use super::{ADMIN_FLAGS, CONNECTION, ClientType};
+use crate::acl::User;
 use crate::client::{Client, Ends};
 use crate::commands::{Command, Context, Failure};
 use crate::socket::Endpoint;
@@ -25,7 +28,7 @@ struct Filter<'a> {
     kind: Option<ClientType>,
     peer: Option<&'a [u8]>,
     address: Option<&'a [u8]>,
-    user: bool,
+    user: Option<Arc<User>>,
     skips_this: bool,
 }
 
@@ -50,11 +53,10 @@ impl<'a> Filter<'a> {
             } else if context.is_word(at, "laddr") {
                 filter.address = Some(value);
             } else if context.is_word(at, "user") {
-                if value != b"default" {
-                    let name = String::from_utf8_lossy(value);
-                    return Err(Failure::Text(format!("ERR No such user '{name}'")));
-                }
-                filter.user = true;
+                let user = context.shared.users.get(value).ok_or_else(|| {
+                    Failure::Text(format!("ERR No such user '{}'", String::from_utf8_lossy(value)))
+                })?;
+                filter.user = Some(user);
             } else if context.is_word(at, "skipme") {
                 filter.skips_this = match () {
                     () if context.is_word(at + 1, "yes") => true,
@@ -78,7 +80,10 @@ impl<'a> Filter<'a> {
         !(self.skips_this && client.id == context.session.id)
             && self.id.is_none_or(|id| client.id == id)
             && self.kind.is_none_or(|kind| kind.includes(client))
-            && (!self.user || client.is_authenticated())
+            && self
+                .user
+                .as_ref()
+                .is_none_or(|user| client.is_authenticated() && Arc::ptr_eq(&client.user(), user))
             && is(self.peer, |ends| &ends.peer)
             && is(self.address, |ends| &ends.local)
     }

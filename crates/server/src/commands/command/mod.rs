@@ -4,9 +4,8 @@ mod arguments;
 mod keys;
 mod list;
 
-pub(super) use keys::key_positions;
-
 use super::{COMMANDS, Command, Context, Failure, find, help};
+use crate::acl::Category;
 
 const SERVER: Command = Command { flags: &["loading", "stale"], group: "server", ..Command::DEFAULT };
 
@@ -134,16 +133,6 @@ fn find_full(name: &[u8]) -> Option<&'static Command> {
     found(name).map(|(_, command)| command)
 }
 
-/// All commands and subcommands, with their whole names.
-fn all_names() -> impl Iterator<Item = (String, &'static Command)> {
-    COMMANDS.iter().flat_map(|command| {
-        let help = (!command.subcommands.is_empty()).then_some(&help::COMMAND);
-        let inner = command.subcommands.iter().chain(help);
-        std::iter::once((command.name.to_owned(), command))
-            .chain(inner.map(|inner| (full_name(inner, Some(command)), inner)))
-    })
-}
-
 fn full_name(command: &Command, container: Option<&Command>) -> String {
     match container {
         Some(container) => format!("{}|{}", container.name, command.name),
@@ -161,33 +150,13 @@ fn describe(command: &Command, container: Option<&Command>, context: &mut Contex
     command.flags.iter().for_each(|flag| reply.simple(flag));
     let (first, last, step) = command.keys;
     [first, last, step].into_iter().for_each(|position| reply.integer(position.into()));
-    let categories = categories(command);
+    let categories = Category::of(container, command);
     reply.set(categories.len());
-    categories.iter().for_each(|category| reply.simple(category));
+    categories.iter().for_each(|category| reply.simple(&format!("@{}", category.name())));
     reply.set(0);
     reply.set(0);
     reply.array(command.subcommands.len());
     command.subcommands.iter().for_each(|subcommand| describe(subcommand, Some(command), context));
-}
-
-fn categories(command: &Command) -> Vec<String> {
-    let mut categories = Vec::new();
-    if command.is_write() {
-        categories.push("@write".to_owned());
-    }
-    if command.flags.contains(&"readonly") {
-        categories.push("@read".to_owned());
-    }
-    match command.group {
-        "generic" => categories.push("@keyspace".to_owned()),
-        "server" => {}
-        group => categories.push(format!("@{group}")),
-    }
-    if command.flags.contains(&"admin") {
-        categories.extend(["@admin".to_owned(), "@dangerous".to_owned()]);
-    }
-    categories.push(if command.flags.contains(&"fast") { "@fast" } else { "@slow" }.to_owned());
-    categories
 }
 
 fn document(command: &Command, container: Option<&Command>, context: &mut Context<'_>) {

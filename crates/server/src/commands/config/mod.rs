@@ -43,8 +43,8 @@ pub(super) const COMMAND: Command = Command {
         Command {
             name: "rewrite",
             since: "2.8.0",
-            summary: "Rewrite the configuration file, which there is not",
-            handler: |_| Err(Failure::Fixed("ERR The server is running without a config file")),
+            summary: "Refused: what CONFIG SET changes is not in the file of settings",
+            handler: rewrite,
             ..CONFIG
         },
         Command {
@@ -74,6 +74,17 @@ fn get(context: &mut Context<'_>) -> Result<(), Failure> {
         context.reply.bulk((parameter.get)(context.shared).as_bytes());
     }
     Ok(())
+}
+
+/// The file has the options of the server, of which none can be changed while it runs.
+fn rewrite(context: &mut Context<'_>) -> Result<(), Failure> {
+    Err(match &context.shared.options.settings_file {
+        None => Failure::Fixed("ERR The server is running without a config file"),
+        Some(file) => Failure::Text(format!(
+            "ERR {} has the settings of the start only: what CONFIG SET changes lasts until the server ends",
+            file.display()
+        )),
+    })
 }
 
 fn reset_statistics(context: &mut Context<'_>) -> Result<(), Failure> {

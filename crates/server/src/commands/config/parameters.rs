@@ -24,6 +24,8 @@ pub(super) enum Change {
     Number(fn(&Shared, i64) -> bool),
     /// It takes another text. The function returns why it does not.
     Text(fn(&Shared, &[u8]) -> Result<(), &'static str>),
+    /// It takes any text, which cannot be read.
+    Secret(fn(&Shared, &[u8])),
     /// The number is remembered, and nothing depends on it: it tunes a representation that Redis has.
     Remembered,
 }
@@ -37,6 +39,31 @@ const fn fixed(name: &'static str, get: fn(&Shared) -> String) -> Parameter {
 
 /// Sorted by name. `save`, `appendonly` and replication are about Redis' own ways to persist, which do not exist here.
 pub(super) static PARAMETERS: &[Parameter] = &[
+    Parameter {
+        name: "acl-pubsub-default",
+        get: |shared| {
+            if shared.users.gives_all_channels() { "allchannels" } else { "resetchannels" }.to_owned()
+        },
+        change: Change::Text(|shared, text| {
+            let all_channels = text.eq_ignore_ascii_case(b"allchannels");
+            if !all_channels && !text.eq_ignore_ascii_case(b"resetchannels") {
+                return Err("argument(s) must be one of the following: allchannels, resetchannels");
+            }
+            shared.users.give_all_channels(all_channels);
+            Ok(())
+        }),
+    },
+    fixed("aclfile", |shared| shared.users.file().map(|path| path.display().to_string()).unwrap_or_default()),
+    Parameter {
+        name: "acllog-max-len",
+        get: |shared| shared.acl_log.len_max().to_string(),
+        change: Change::Number(|shared, number| {
+            usize::try_from(number).is_ok_and(|len_max| {
+                shared.acl_log.set_len_max(len_max);
+                true
+            })
+        }),
+    },
     fixed("appendonly", |_| "no".to_owned()),
     fixed("bind", |shared| shared.address.ip().to_string()),
     fixed("cluster-enabled", |_| "no".to_owned()),
@@ -94,6 +121,14 @@ pub(super) static PARAMETERS: &[Parameter] = &[
     fixed("port", |shared| shared.address.port().to_string()),
     fixed("proto-max-bulk-len", |shared| shared.options.limits.bulk_bytes_max.to_string()),
     fixed("replicaof", |_| String::new()),
+    Parameter {
+        name: "requirepass",
+        get: |shared| {
+            let has_password = !shared.users.default().rules().passwords.is_empty();
+            if has_password { "(not shown)" } else { "" }.to_owned()
+        },
+        change: Change::Secret(|shared, password| shared.users.set_default_password(password)),
+    },
     fixed("save", |_| String::new()),
     remembered("set-max-intset-entries", |shared| shared.remembered("set-max-intset-entries", 512)),
     fixed("slaveof", |_| String::new()),

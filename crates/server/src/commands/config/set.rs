@@ -27,6 +27,8 @@ pub(super) fn set(context: &mut Context<'_>) -> Result<(), Failure> {
         }
         changes.push((parameter, value));
     }
+    // A secret cannot be set back, so it is set when nothing can fail any more.
+    changes.sort_by_key(|(parameter, _)| matches!(parameter.change, Change::Secret(_)));
     let shared = context.shared;
     let mut before: Vec<(&Parameter, String)> = Vec::new();
     for (parameter, value) in changes {
@@ -53,7 +55,7 @@ pub(super) fn set(context: &mut Context<'_>) -> Result<(), Failure> {
 }
 
 fn change(parameter: &Parameter, value: &[u8], shared: &Shared) -> Result<(), &'static str> {
-    if (parameter.get)(shared).as_bytes() == value {
+    if !matches!(parameter.change, Change::Secret(_)) && (parameter.get)(shared).as_bytes() == value {
         return Ok(());
     }
     match parameter.change {
@@ -64,6 +66,10 @@ fn change(parameter: &Parameter, value: &[u8], shared: &Shared) -> Result<(), &'
             if set(shared, number) { Ok(()) } else { Err("argument must be between its limits inclusive") }
         }
         Change::Text(set) => set(shared, value),
+        Change::Secret(set) => {
+            set(shared, value);
+            Ok(())
+        }
         Change::Remembered => {
             let number = integer::parse(value).ok_or("argument couldn't be parsed into an integer")?;
             shared.remember(parameter.name, number);

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{REDIS_VERSION, process};
 use crate::client::Client;
@@ -24,7 +24,9 @@ pub(super) fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "server_time_usec:{}\r\n", now.as_micros())?;
     write!(out, "uptime_in_seconds:{uptime}\r\nuptime_in_days:{}\r\n", uptime / 86_400)?;
     let executable = std::env::current_exe().unwrap_or_default();
-    write!(out, "executable:{}\r\nconfig_file:\r\n", executable.display())
+    write!(out, "executable:{}\r\n", executable.display())?;
+    let file = shared.options.settings_file.as_deref().map(|file| file.display().to_string());
+    write!(out, "config_file:{}\r\n", file.unwrap_or_default())
 }
 
 pub(super) fn clients(shared: &Shared, out: &mut String) -> std::fmt::Result {
@@ -75,11 +77,20 @@ pub(super) fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result
         StoreHealth::Failed { reason, resumable } => ("failed", reason, resumable),
     };
     let status = if state == "failed" { "err" } else { "ok" };
+    let saves = shared.saves.state();
     let resumptions = shared.resumptions.load(Ordering::Relaxed);
     write!(
         out,
-        "loading:0\r\nasync_loading:0\r\nrdb_bgsave_in_progress:0\r\nrdb_last_bgsave_status:{status}\r\n"
+        "loading:0\r\nasync_loading:0\r\nrdb_changes_since_last_save:{}\r\n",
+        shared.store.changes().saturating_sub(saves.changes)
     )?;
+    let seconds = |duration: Option<Duration>| duration.map_or(-1, |duration| duration.as_secs() as i64);
+    let saved = if saves.has_failed { "err" } else { status };
+    write!(out, "rdb_bgsave_in_progress:{}\r\n", u8::from(saves.begun.is_some()))?;
+    write!(out, "rdb_last_save_time:{}\r\nrdb_last_bgsave_status:{saved}\r\n", saves.saved_at_s)?;
+    write!(out, "rdb_last_bgsave_time_sec:{}\r\n", seconds(saves.duration))?;
+    let current = saves.begun.map(|begun| begun.elapsed());
+    write!(out, "rdb_current_bgsave_time_sec:{}\r\nrdb_saves:{}\r\n", seconds(current), saves.count)?;
     write!(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_last_write_status:{status}\r\n")?;
     write!(out, "store_status:{state}\r\nstore_resumable:{}\r\n", u8::from(resumable))?;
     write!(out, "store_failure:{}\r\n", reason.replace(char::is_control, " "))?;
