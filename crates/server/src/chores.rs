@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::answer::{Asker, Finding};
-use crate::shared::Shared;
+use crate::store::StoreError;
 
 /// Work that reads or copies all that is stored.
 #[derive(Debug)]
@@ -45,10 +45,10 @@ impl Chores {
         self.changed.notify_all();
     }
 
-    /// Does chores until it is stopped.
-    pub(crate) fn run(&self, shared: &Shared) {
+    /// Lets `execute` do chores until this is stopped.
+    pub(crate) fn run(&self, execute: impl Fn(Chore) -> Result<Finding, StoreError>) {
         while let Some((chore, asker)) = self.next() {
-            let outcome = execute(chore, shared).map_err(|error| format!("ERR {error}"));
+            let outcome = execute(chore).map_err(|error| format!("ERR {error}"));
             if let Some(asker) = asker {
                 asker.answer(outcome);
             }
@@ -65,26 +65,5 @@ impl Chores {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-fn execute(chore: Chore, shared: &Shared) -> Result<Finding, crate::StoreError> {
-    let store = &*shared.store;
-    match chore {
-        Chore::Save => {
-            let changes = store.changes();
-            let outcome = match &shared.options.save_directory {
-                Some(directory) => store.back_up(directory, Some(shared.options.saves_kept)),
-                None => Err("the server was started without a directory for saves".into()),
-            };
-            shared.saves.end(outcome.is_ok().then_some(changes));
-            match &outcome {
-                Ok(_) => tracing::info!("the database was saved"),
-                Err(error) => tracing::error!(%error, "the database was not saved"),
-            }
-            outcome.map(|_| Finding::Done)
-        }
-        Chore::Verify => Ok(Finding::Report(store.verify()?)),
-        Chore::BackUp(directory) => Ok(Finding::Report(store.back_up(&directory, None)?)),
     }
 }

@@ -212,7 +212,7 @@ impl Client {
     }
 
     /// The line about the connection in a client list, without its end.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn line(&self, command_name: fn(usize) -> &'static str) -> String {
         let Labels { name, library_name, library_version } = self.labels().clone();
         let age = self.opened.elapsed();
         let idle = age.saturating_sub(Duration::from_millis(self.active_ms.load(Ordering::Relaxed)));
@@ -237,7 +237,7 @@ impl Client {
             self.channels.load(Ordering::Relaxed),
             self.patterns.load(Ordering::Relaxed),
             if output > 0 { "rw" } else { "r" },
-            crate::commands::full_name(self.command.load(Ordering::Relaxed)),
+            command_name(self.command.load(Ordering::Relaxed)),
             self.user().shown_name(),
             self.redirection.load(Ordering::Relaxed),
             if self.is_resp3.load(Ordering::Relaxed) { 3 } else { 2 },

@@ -2,8 +2,8 @@
 //!
 //! Workers charge what a connection holds (input that is not executed, replies that are not read, queued commands, the
 //! buffers of a streamed value) before they read or copy more for it. Above half of the bound, a client that holds more
-//! than [`SMALL_BYTES`] waits: nothing more is read from it. One such client, the favoured one, goes on up to the whole
-//! bound; a request or reply takes at most half of it, so the favoured one can always finish.
+//! than [`SMALL_BYTES`] waits: nothing more is read from it. One such client, the favoured one, continues up to the
+//! whole bound; a request or reply takes at most half of it, so the favoured one can always finish.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -152,7 +152,7 @@ impl ClientMemory {
         let is_patient = since < self.patience.as_millis() as u64;
         if used > bytes_max || (!self.has_room() && !is_patient) {
             let bytes = if used > bytes_max { used - bytes_max / 4 * 3 } else { 1 };
-            // The one that goes on will free what it holds; but others do not wait for one after the other.
+            // The favoured one will free what it holds; but others do not wait for one after the other.
             let yields = used <= bytes_max && waited < self.favour();
             let (closed, bytes) = close(Relief { bytes, favoured: self.protected(), yields });
             if closed > 0 {

@@ -8,8 +8,10 @@
 //! Non-goals: lists, sorted sets and streams.
 #![forbid(unsafe_code)]
 
+mod acceptor;
 mod acl;
 mod answer;
+mod backups;
 mod cache;
 mod changes;
 mod chores;

@@ -75,7 +75,7 @@ pub struct ServerOptions {
     /// Bounds on one request of a memcached client.
     pub memcached_limits: memcached::Limits,
 
-    /// Which events about keys are published, by Redis' letters (`notify-keyspace-events`), such as `KEA`. Default none.
+    /// Which events about keys are published, by Redis' letters (`notify-keyspace-events`) such as `KEA`. Default none.
     pub keyspace_events: String,
 
     // Performance: most servers leave these alone.

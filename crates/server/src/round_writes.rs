@@ -1,7 +1,7 @@
 //! [`RoundWrites`]: the writes of a worker's rounds, and the replies that wait for a commit.
 //!
 //! A round that needs a commit is held: its replies stay in the buffers of their connections, marked as not to be sent,
-//! while the worker goes on with the next round. Commits end in their order, and so do held rounds; as long as there is
+//! while the worker begins the next round. Commits end in their order, and so do held rounds; as long as there is
 //! one, each later round waits as well. So the replies of a connection, and the messages of a publisher, keep their
 //! order.
 

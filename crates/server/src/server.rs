@@ -1,38 +1,30 @@
-//! Listening, and handing connections to workers.
+//! [`Server`]: its threads, from the beginning to the end.
 
-use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use alluvium::Db;
 
+use crate::acceptor::Acceptor;
 use crate::acl::Users;
+use crate::backups;
 use crate::changes::Observers;
-use crate::client::{Client, Ends};
-use crate::client_memory::{CONNECTION_BYTES, ClientMemory};
+use crate::client_memory::ClientMemory;
 use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
 use crate::keeper;
 use crate::metrics::{MetricsListener, WorkerMetrics};
 use crate::protocol::Protocol;
-use crate::readiness::{Interest, Poller};
 use crate::saves::Saves;
-use crate::session::Session;
 use crate::shared::Shared;
-use crate::socket::{self, Endpoint, Listening, Stream};
+use crate::socket::{self, Endpoint, Listening};
 use crate::worker::Worker;
 use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
-
-const SHUTDOWN_TOKEN: u64 = u64::MAX;
-/// How long to wait before accepting again if not even the descriptor kept for refusing could be opened.
-const ACCEPT_RETRY: Duration = Duration::from_millis(50);
 
 /// A server for Redis and memcached clients: bound to its addresses, not yet serving.
 ///
@@ -206,10 +198,11 @@ impl Server {
     /// When threads or pollers cannot be created, or a worker panicked; everything is stopped by then.
     pub fn run(mut self) -> Result<(), ServerError> {
         let (mut workers, mut helpers) = (Vec::new(), Vec::new());
-        let served = self
-            .start(&mut workers)
-            .and_then(|()| self.start_helpers(&mut helpers))
-            .and_then(|()| self.accept(&workers));
+        let served =
+            self.start(&mut workers).and_then(|()| self.start_helpers(&mut helpers)).and_then(|()| {
+                let inboxes = workers.iter().map(|worker| Arc::clone(&worker.inbox)).collect();
+                Acceptor::new(&self.shared, inboxes).run(&self.listening)
+            });
         self.shared.shutdown.shutdown();
         let mut outcome = served.map_err(ServerError::io("serve"));
         for worker in workers {
@@ -257,7 +250,7 @@ impl Server {
             Ok(())
         });
         let chores: Helper = Box::new(|shared| {
-            shared.chores.run(shared);
+            shared.chores.run(|chore| backups::execute(chore, shared));
             Ok(())
         });
         let mut work =
@@ -282,104 +275,6 @@ impl Server {
         }
         Ok(())
     }
-
-    fn accept(&self, workers: &[RunningWorker]) -> io::Result<()> {
-        let shutdown = &self.shared.shutdown;
-        let mut poller = Poller::new()?;
-        poller.add(shutdown.waker().source(), SHUTDOWN_TOKEN, Interest::READ)?;
-        for (token, listening) in self.listening.iter().enumerate() {
-            poller.add(listening, token as u64, Interest::READ)?;
-        }
-        let mut events = Vec::new();
-        let mut next_id = 1;
-        let mut spare = spare_descriptor();
-        while !shutdown.is_asked() {
-            poller.wait(&mut events, None)?;
-            for listening in &self.listening {
-                self.accept_all(listening, workers, &mut next_id, &mut spare);
-            }
-        }
-        Ok(())
-    }
-
-    /// Accepts the connections that wait at a listener.
-    fn accept_all(
-        &self,
-        listening: &Listening,
-        workers: &[RunningWorker],
-        next_id: &mut u64,
-        spare: &mut Option<File>,
-    ) {
-        loop {
-            match listening.accept() {
-                Ok((stream, peer)) => {
-                    let user = Arc::clone(self.shared.users.default());
-                    let ends = Ends { peer, local: listening.endpoint.clone() };
-                    let mut session = Session::new(Client::new(*next_id, Some(ends), user));
-                    session.protocol = listening.protocol;
-                    *next_id += 1;
-                    self.admit(stream, session, workers);
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                // The connection went away before we took it.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::ConnectionAborted | io::ErrorKind::Interrupted
-                    ) => {}
-                // This passes when descriptors are freed. A connection that stayed in the queue would be reported
-                // again and again, so it is taken with the descriptor that is kept for this, and refused.
-                Err(error) if descriptors::has_run_out(&error) && spare.take().is_some() => {
-                    if let Ok((stream, _)) = listening.accept() {
-                        self.shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-                        self.refuse(stream, listening.protocol);
-                    }
-                    *spare = spare_descriptor();
-                }
-                Err(_) => {
-                    thread::sleep(ACCEPT_RETRY);
-                    *spare = spare.take().or_else(spare_descriptor);
-                    break;
-                }
-            }
-        }
-    }
-
-    /// Gives a connection to the worker with the fewest, or refuses it if there are too many.
-    fn admit(&self, stream: Stream, session: Session, workers: &[RunningWorker]) {
-        let shared = &self.shared;
-        shared.connections_accepted.fetch_add(1, Ordering::Relaxed);
-        if shared.clients.load(Ordering::Acquire) >= shared.clients_max() {
-            self.refuse(stream, session.protocol);
-            return;
-        }
-        if stream.prepare().is_err() {
-            return;
-        }
-        if let Some(worker) = workers.iter().min_by_key(|worker| worker.inbox.load.load(Ordering::Relaxed)) {
-            shared.clients.fetch_add(1, Ordering::Relaxed);
-            tracing::debug!(id = session.id, client = session.client.peer(), "a client connects");
-            shared.memory.charge(CONNECTION_BYTES);
-            session.client.set_descriptor(stream.as_raw_fd());
-            shared.connected.add(Arc::clone(&session.client), Arc::clone(&worker.inbox));
-            worker.inbox.send(stream, session);
-        }
-    }
-
-    /// Tells a client that there are too many, and closes the connection.
-    fn refuse(&self, mut stream: Stream, protocol: Protocol) {
-        let shared = &self.shared;
-        shared.connections_refused.fetch_add(1, Ordering::Relaxed);
-        shared.refused_log.write(|more| {
-            let clients = shared.clients.load(Ordering::Relaxed);
-            tracing::warn!(clients, clients_max = shared.clients_max(), more, "a connection is refused");
-        });
-        // The socket is fresh, so these bytes fit; a client that is gone needs no answer.
-        let _ = stream.write(match protocol {
-            Protocol::Memcached => &b"ERROR Too many open connections\r\n"[..],
-            Protocol::Redis | Protocol::Undecided => b"-ERR max number of clients reached\r\n",
-        });
-    }
 }
 
 /// The address of the first of these sockets.
@@ -388,11 +283,6 @@ fn internet_address(listening: &[Listening], is_asked: impl Fn(&Listening) -> bo
         Endpoint::Internet(address) => Some(address),
         Endpoint::Unix(_) => None,
     })
-}
-
-/// A spare descriptor, to give up when there is none left.
-fn spare_descriptor() -> Option<File> {
-    File::open("/dev/null").ok()
 }
 
 struct RunningWorker {

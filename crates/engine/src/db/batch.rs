@@ -21,8 +21,8 @@ use crate::planted_race::PlantedRace;
 
 /// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].
 ///
-/// Whoever has read one of them reads all, and after a crash all of them are there or none. Together they must fit in one log segment. [`Batch::require`] makes
-/// them depend on the current items.
+/// A client that has read one of them reads all, and after a crash all of them are there or none. Together they must
+/// fit in one log segment. [`Batch::require`] makes them depend on the current items.
 #[derive(Debug)]
 pub struct Batch {
     pub(super) handle: Arc<Handle>,

@@ -35,8 +35,8 @@ impl Transaction {
     /// Whether nobody has written `key` since `watch`, nor has it expired. If so, that stays true until the commit, or
     /// the transaction is tried again.
     ///
-    /// Call it before the transaction writes. An item that was written with its earlier value counts as changed. So does one that the log does not show any
-    /// more, which takes as long as a segment of the log is filled.
+    /// Call it before the transaction writes. An item that was written with its earlier value counts as changed. So
+    /// does one that the log does not show any more, which takes as long as a segment of the log is filled.
     pub fn is_unchanged(
         &mut self,
         keyspace: &Keyspace,

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! listpack: bytes u32 │ entries u16 │ { encoding │ data │ length of both } │ 0xff
-//! ziplist:  bytes u32 │ offset of the last entry u32 │ entries u16 │ { length of the one before │ encoding │ data } │ 0xff
+//! ziplist:  bytes u32 │ offset of the last entry u32 │ entries u16 │ { length before │ encoding │ data } │ 0xff
 //! integers: bytes of each u32 │ how many u32 │ { integer }, ascending
 //! ```
 //!

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::classes::Classes;
 use super::event::Event;
-use super::record::Change;
+use super::change::Change;
 use crate::mail::Outbox;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;

@@ -5,14 +5,16 @@
 //! wants to know: one load, of [`Observers`]. Otherwise the change goes into the round's outbox, from which a
 //! transaction that did not take effect takes it back, and leaves it after the commit.
 
+mod change;
 mod classes;
 mod event;
 mod expiries;
 mod observers;
 mod record;
 
+pub(crate) use change::Change;
 pub(crate) use classes::Classes;
 pub(crate) use event::Event;
 pub(crate) use expiries::{Expiries, expire_due};
 pub(crate) use observers::{Observed, Observers};
-pub(crate) use record::{Change, missed, note_expiry, record, settle};
+pub(crate) use record::{missed, note_expiry, record, settle};

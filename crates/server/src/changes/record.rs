@@ -1,21 +1,12 @@
-//! [`Change`]: from a command to those who want to know.
+//! From a command to those who want to know.
 
-use std::sync::Arc;
 
+use super::change::Change;
 use super::classes::Classes;
 use super::event::Event;
 use crate::mail::Outbox;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
-
-/// A key that a command has changed.
-#[derive(Clone, Debug)]
-pub(crate) struct Change {
-    pub(crate) database: DatabaseNumber,
-    pub(crate) key: Arc<[u8]>,
-    /// The session of the client; 0 if none has changed it.
-    pub(crate) writer: u64,
-}
 
 /// Publishes an event in the outbox, and keeps the change there.
 #[cold]
@@ -79,7 +70,7 @@ pub(crate) fn settle(shared: &Shared, changes: &[Change]) {
         note_expiry(shared, change.database, &change.key);
     }
     if shared.observers.get().has_tracking() {
-        shared.tracking.invalidate(changes, shared);
+        shared.tracking.invalidate(changes, &shared.connected);
     }
 }
 

@@ -35,7 +35,8 @@ fn execute_observed(
     let mut registered = Vec::new();
     if is_read && context.session.registers_reads() {
         // Before the read: see `crate::tracking`.
-        registered = shared.tracking.remember(context.session.id, keys(command, arguments), shared);
+        registered =
+            shared.tracking.remember(context.session.id, keys(command, arguments), &shared.connected);
     }
     let classes = observed.classes();
     if command.is_write() && !is_script && classes.intersects(Classes::NEW) {

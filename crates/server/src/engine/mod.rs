@@ -22,7 +22,7 @@ use places::Places;
 use transaction::EngineTransaction;
 use watches::Watches;
 
-/// Number of times that keys are read together because one of them was written meanwhile; then they are read one by one.
+/// Number of times that keys are read together because one was written meanwhile; then they are read one by one.
 const READ_ATTEMPTS_MAX: u32 = 64;
 
 /// An open database. A commit gives writes the durability that it was opened with.

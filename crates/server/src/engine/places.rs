@@ -14,7 +14,7 @@ const KEY: &[u8] = b"places";
 /// The place of each database: the number by which its keyspace is named. Databases are exchanged by exchanging their
 /// places, so nothing is moved.
 pub(super) struct Places {
-    /// By the numbers of databases. A store that has been read is not ordered with items: those have locks of their own.
+    /// By the numbers of databases. A store that was read is not ordered with items: those have locks of their own.
     places: [AtomicU8; DatabaseNumber::COUNT],
     keyspace: OnceLock<Keyspace>,
 }

@@ -146,7 +146,7 @@ impl Outbox {
     #[inline]
     pub(crate) fn send(&mut self, shared: &Shared) {
         if std::mem::take(&mut self.has_unrecorded) {
-            shared.tracking.forget_all_if_just_enabled(shared);
+            shared.tracking.forget_all_if_just_enabled(&shared.observers, &shared.connected);
         }
         if !self.entries.is_empty() || !self.overflowed.is_empty() {
             self.send_entries(shared);
@@ -162,7 +162,7 @@ impl Outbox {
                 Entry::Cleared(database) => {
                     shared.expiries.clear(database);
                     changes::settle(shared, &std::mem::take(&mut changed));
-                    shared.tracking.invalidate_all(shared);
+                    shared.tracking.invalidate_all(&shared.observers, &shared.connected);
                 }
             }
         }

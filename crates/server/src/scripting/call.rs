@@ -50,7 +50,7 @@ impl Caller<'_> {
         let is_read = |command: &commands::Command| command.flags.contains(&"readonly");
         if self.session.registers_reads() && commands::find(&arguments[0]).is_some_and(is_read) {
             // Besides the keys that the command reads, as in Redis: the client looks for the result under them.
-            self.shared.tracking.remember(self.session.id, self.keys.iter(), self.shared);
+            self.shared.tracking.remember(self.session.id, self.keys.iter(), &self.shared.connected);
         }
         let mut output = Vec::new();
         let reply = Reply::new(&mut output, self.session.version);

@@ -119,8 +119,8 @@ pub trait Store: Databases + Send + Sync + 'static {
         0
     }
 
-    /// Makes a backup in a new directory below `root` and checks it; then removes the oldest ones there until `kept` are
-    /// left, if that is given. Takes long.
+    /// Makes a backup in a new directory below `root` and checks it; then removes the oldest ones there until `kept`
+    /// are left, if that is given. Takes long.
     ///
     /// # Errors
     /// [`NothingStored`], or why there is no new backup.
@@ -182,8 +182,8 @@ pub trait Database {
         Ok(0)
     }
 
-    /// Like [`Database::get_many`], where long values may come as streams. Before one of them is read, `admits` is called
-    /// with the bytes of all of them; if it returns `false`, nothing else happens.
+    /// Like [`Database::get_many`], where long values may come as streams. Before one of them is read, `admits` is
+    /// called with the bytes of all of them; if it returns `false`, nothing else happens.
     ///
     /// # Errors
     /// As [`Database::get_many`].

@@ -3,8 +3,8 @@
 //! **The rule:** a read registers its keys before it reads, and a write looks the readers up after it has taken effect.
 //! Then no invalidation is lost: a write that a read did not see comes after the read, so it finds the registration. A
 //! write in between takes the registration away, although the read sees the new value: so what it sends must not reach
-//! the client before the reply. It does not, because a worker takes its mail at the beginning of a round, and registers,
-//! reads and replies in the same round. The client then drops a value that was right.
+//! the client before the reply. It does not, because a worker takes its mail at the beginning of a round, and
+//! registers, reads and replies in the same round. The client then drops a value that was right.
 
 mod prefixes;
 mod reading;
@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::changes::{Change, Observers};
+use crate::clients::Clients;
 use crate::mail::{Address, Content, Letters};
-use crate::shared::Shared;
 use prefixes::Prefixes;
 use table::Table;
 
@@ -106,11 +106,11 @@ impl Tracking {
         &self,
         reader: u64,
         keys: impl Iterator<Item = &'a [u8]>,
-        shared: &Shared,
+        connected: &Clients,
     ) -> Vec<&'a [u8]> {
         let mut state = self.state();
         let new: Vec<&[u8]> = keys.filter(|key| state.table.insert(key, reader)).collect();
-        self.bound(&mut state, shared);
+        self.bound(&mut state, connected);
         new
     }
 
@@ -119,31 +119,31 @@ impl Tracking {
     }
 
     /// Sets how many keys the table may have; 0 for no limit.
-    pub(crate) fn set_keys_max(&self, keys_max: usize, shared: &Shared) {
+    pub(crate) fn set_keys_max(&self, keys_max: usize, connected: &Clients) {
         self.keys_max.store(keys_max, Ordering::Relaxed);
-        self.bound(&mut self.state(), shared);
+        self.bound(&mut self.state(), connected);
     }
 
     /// Takes keys out of a table that is too large. Its readers are told, as if the keys had changed.
-    fn bound(&self, state: &mut State, shared: &Shared) {
+    fn bound(&self, state: &mut State, connected: &Clients) {
         let keys_max = match self.keys_max() {
             0 => usize::MAX,
             keys_max => keys_max,
         };
         let mut letters = Letters::default();
         while let Some((key, readers)) = state.table.remove_if_beyond(keys_max) {
-            state.tell(&key, &readers, None, shared, &mut letters);
+            state.tell(&key, &readers, None, connected, &mut letters);
         }
         letters.send();
     }
 
     /// Tells the readers of keys that these were changed. The changes have taken effect.
-    pub(crate) fn invalidate(&self, changes: &[Change], shared: &Shared) {
+    pub(crate) fn invalidate(&self, changes: &[Change], connected: &Clients) {
         let mut state = self.state();
         let mut letters = Letters::default();
         for change in changes {
             if let Some(readers) = state.table.remove(&change.key) {
-                state.tell(&change.key, &readers, Some(change.writer), shared, &mut letters);
+                state.tell(&change.key, &readers, Some(change.writer), connected, &mut letters);
             }
         }
         for (id, keys) in state.prefixes.concerned(changes) {
@@ -151,15 +151,15 @@ impl Tracking {
             let heard = keys.into_iter().filter(|(_, writer)| client.hears_itself || *writer != id);
             let keys: Arc<[Arc<[u8]>]> = heard.map(|(key, _)| key).collect();
             if !keys.is_empty() {
-                state.send(id, Some(keys), shared, &mut letters);
+                state.send(id, Some(keys), connected, &mut letters);
             }
         }
         letters.send();
     }
 
     /// Tells all clients that all keys may have changed.
-    pub(crate) fn invalidate_all(&self, shared: &Shared) {
-        if !shared.observers.get().has_tracking() {
+    pub(crate) fn invalidate_all(&self, observers: &Observers, connected: &Clients) {
+        if !observers.get().has_tracking() {
             return;
         }
         let mut state = self.state();
@@ -167,16 +167,16 @@ impl Tracking {
         let ids: Vec<u64> = state.clients.keys().copied().collect();
         let mut letters = Letters::default();
         for id in ids {
-            state.send(id, None, shared, &mut letters);
+            state.send(id, None, connected, &mut letters);
         }
         letters.send();
     }
 
     /// After writes that were not recorded because there was no client to tell. If there is one now, it may have read
     /// before the writes.
-    pub(crate) fn forget_all_if_just_enabled(&self, shared: &Shared) {
-        if shared.observers.is_tracking_after_writes() {
-            self.invalidate_all(shared);
+    pub(crate) fn forget_all_if_just_enabled(&self, observers: &Observers, connected: &Clients) {
+        if observers.is_tracking_after_writes() {
+            self.invalidate_all(observers, connected);
         }
     }
 
@@ -203,7 +203,7 @@ impl State {
         key: &Arc<[u8]>,
         readers: &[u64],
         writer: Option<u64>,
-        shared: &Shared,
+        connected: &Clients,
         letters: &mut Letters,
     ) {
         for id in readers {
@@ -211,18 +211,18 @@ impl State {
                 !client.is_broadcast && (client.hears_itself || writer != Some(client.address.session))
             });
             if is_told {
-                self.send(*id, Some([key.clone()].into()), shared, letters);
+                self.send(*id, Some([key.clone()].into()), connected, letters);
             }
         }
     }
 
-    fn send(&mut self, id: u64, keys: Option<Arc<[Arc<[u8]>]>>, shared: &Shared, letters: &mut Letters) {
+    fn send(&mut self, id: u64, keys: Option<Arc<[Arc<[u8]>]>>, connected: &Clients, letters: &mut Letters) {
         let Some(client) = self.clients.get_mut(&id) else { return };
         match client.redirection {
             None => {
                 letters.add(&Content::Invalidation { keys, is_redirected: false }, [&client.address]);
             }
-            Some(other) => match shared.connected.address(other) {
+            Some(other) => match connected.address(other) {
                 Some(address) => {
                     letters.add(&Content::Invalidation { keys, is_redirected: true }, [&address]);
                 }

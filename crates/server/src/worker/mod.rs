@@ -2,7 +2,7 @@
 //!
 //! A round: wait for ready sockets; read each once and take its whole frames; gets gather in a batch over all clients,
 //! other commands run at once; look the batch up; commit all writes; send every client its replies with one write. One
-//! read a round keeps clients fair. While a commit waits for the device, the worker goes on with further rounds, whose
+//! read a round keeps clients fair. While a commit waits for the device, the worker begins further rounds, whose
 //! replies wait for the next commit. Buffers belong to the worker and are lent to connections only while these have
 //! bytes under way, so idle connections cost no buffers.
 

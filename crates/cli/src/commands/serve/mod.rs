@@ -117,9 +117,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The log takes 230,000 items then, from the beginning. Clients of servers write few items again and again, and what is
-/// overwritten in the log is not written to tables: with 100,000 items, a log as for so many would take 8,000, and
-/// background work would take longer than the writes.
+/// The log takes 230,000 items then, from the beginning. Clients of servers write few items again and again, and what
+/// is overwritten in the log is not written to tables. A log for 100,000 items would take 8,000, and background work
+/// would take longer than the writes.
 const EXPECTED_ITEMS: u64 = 20_000_000;
 
 fn open(dir: &Path, settings: &Settings, shares: Option<Shares>) -> Result<Db, Failure> {

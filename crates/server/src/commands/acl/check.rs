@@ -53,7 +53,7 @@ fn place(context: &Context<'_>) -> Place {
 fn client_line(context: &Context<'_>) -> String {
     // A script's session is not that of the client.
     let client = context.shared.connected.get(context.session.id);
-    client.unwrap_or_else(|| Arc::clone(&context.session.client)).line()
+    client.unwrap_or_else(|| Arc::clone(&context.session.client)).line(crate::commands::full_name)
 }
 
 /// Closes the connections of clients whose user was removed, or may not receive any more what they have subscribed to.

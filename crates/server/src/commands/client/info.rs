@@ -1,7 +1,7 @@
 //! `CLIENT INFO`
 
 use super::{CONNECTION, show_this};
-use crate::commands::{Command, Context, Failure};
+use crate::commands::{Command, Context, Failure, full_name};
 
 pub(super) const COMMAND: Command = Command {
     name: "info",
@@ -14,7 +14,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn info(context: &mut Context<'_>) -> Result<(), Failure> {
     show_this(context);
-    let line = context.session.client.line();
+    let line = context.session.client.line(full_name);
     context.reply.verbatim_text(&format!("{line}\n"));
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ADMIN_FLAGS, CONNECTION, ClientType, show_this};
 use crate::client::Client;
-use crate::commands::{Command, Context, Failure};
+use crate::commands::{Command, Context, Failure, full_name};
 
 pub(super) const COMMAND: Command = Command {
     name: "list",
@@ -39,7 +39,7 @@ fn list(context: &mut Context<'_>) -> Result<(), Failure> {
     show_this(context);
     let mut text = String::new();
     for client in clients {
-        text.push_str(&client.line());
+        text.push_str(&client.line(full_name));
         text.push('\n');
     }
     context.reply.verbatim_text(&text);

@@ -177,7 +177,7 @@ pub(super) static PARAMETERS: &[Parameter] = &[
         get: |shared| shared.tracking.keys_max().to_string(),
         change: Change::Number(|shared, number| {
             usize::try_from(number).is_ok_and(|keys_max| {
-                shared.tracking.set_keys_max(keys_max, shared);
+                shared.tracking.set_keys_max(keys_max, &shared.connected);
                 true
             })
         }),
