@@ -134,7 +134,7 @@ impl Database for Echo {
 
 pub(crate) fn connections(count: usize) -> Connections {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let users = crate::acl::Users::new(None, None).unwrap();
+    let users = crate::acl::Users::new(crate::commands::catalog(), None, None).unwrap();
     let mut connections = Connections::default();
     for number in 0..count {
         let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -14,6 +14,7 @@ use crate::acl::Users;
 use crate::backups;
 use crate::changes::Observers;
 use crate::client_memory::ClientMemory;
+use crate::commands;
 use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
@@ -88,8 +89,8 @@ impl Server {
         listeners: Listeners,
         store: Arc<dyn Store>,
     ) -> Result<Self, ServerError> {
-        let users =
-            Users::new(options.password.clone(), options.acl_file.as_deref()).map_err(ServerError::Users)?;
+        let users = Users::new(commands::catalog(), options.password.clone(), options.acl_file.as_deref())
+            .map_err(ServerError::Users)?;
         // A file of users may let everyone in.
         let listening = match users.default().needs_no_password() {
             true => {

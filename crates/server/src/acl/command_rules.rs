@@ -21,9 +21,9 @@ pub(super) struct CommandRules {
 
 impl CommandRules {
     /// No command, or all.
-    pub(super) fn new(is_allowed: bool) -> Self {
+    pub(super) fn new(catalog: &Catalog, is_allowed: bool) -> Self {
         Self {
-            allowed: vec![is_allowed; Catalog::get().entries.len()].into(),
+            allowed: vec![is_allowed; catalog.entries.len()].into(),
             first_arguments: BTreeMap::new(),
             begins_with_all: is_allowed,
             rules: Vec::new(),
@@ -44,24 +44,28 @@ impl CommandRules {
 
     /// Allows or refuses what `subject` names: `@category`, `command`, `container|subcommand`, or
     /// `command|first-argument`.
-    pub(super) fn apply(&mut self, is_allowed: bool, subject: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(
+        &mut self,
+        catalog: &Catalog,
+        is_allowed: bool,
+        subject: &[u8],
+    ) -> Result<(), RuleError> {
         if same(subject, "@all") {
-            *self = Self::new(is_allowed);
+            *self = Self::new(catalog, is_allowed);
             return Ok(());
         }
-        let catalog = Catalog::get();
         if let Some(name) = subject.strip_prefix(b"@") {
             let category = Category::find(name).ok_or(RuleError::UnknownCommand)?;
             for (number, entry) in catalog.entries.iter().enumerate() {
                 if entry.categories.contains(&category) {
-                    self.set(number, is_allowed);
+                    self.set(catalog, number, is_allowed);
                 }
             }
             self.note(is_allowed, &format!("@{}", category.name()));
             return Ok(());
         }
         if let Some(number) = catalog.find(subject) {
-            if self.set(number, is_allowed) {
+            if self.set(catalog, number, is_allowed) {
                 self.note(is_allowed, &catalog.entries[number].name);
             }
             return Ok(());
@@ -90,9 +94,9 @@ impl CommandRules {
     }
 
     /// Sets a command and its subcommands; returns whether that changes anything.
-    fn set(&mut self, number: usize, is_allowed: bool) -> bool {
+    fn set(&mut self, catalog: &Catalog, number: usize, is_allowed: bool) -> bool {
         let mut is_changed = self.first_arguments.remove(&number).is_some();
-        let subcommands = Catalog::get().entries[number].subcommands.clone();
+        let subcommands = catalog.entries[number].subcommands.clone();
         for number in std::iter::once(number).chain(subcommands) {
             is_changed |= std::mem::replace(&mut self.allowed[number], is_allowed) != is_allowed;
         }
@@ -123,18 +127,19 @@ fn same(argument: &[u8], text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::catalog;
 
     /// The text of the rules after these.
     fn text(rules: &[&str]) -> String {
-        let mut commands = CommandRules::new(false);
+        let mut commands = CommandRules::new(catalog(), false);
         for rule in rules {
             let (sign, subject) = rule.split_at(1);
-            commands.apply(sign == "+", subject.as_bytes()).unwrap();
+            commands.apply(catalog(), sign == "+", subject.as_bytes()).unwrap();
         }
         // The text is a way to the same set.
-        let mut again = CommandRules::new(false);
+        let mut again = CommandRules::new(catalog(), false);
         for rule in commands.text().split(' ') {
-            again.apply(rule.starts_with('+'), &rule.as_bytes()[1..]).unwrap();
+            again.apply(catalog(), rule.starts_with('+'), &rule.as_bytes()[1..]).unwrap();
         }
         assert_eq!(again.allowed, commands.allowed, "{rules:?}");
         assert_eq!(again.first_arguments, commands.first_arguments, "{rules:?}");
@@ -170,8 +175,12 @@ mod tests {
             ("+config|get|save", RuleError::ArgumentOfSubcommand),
             ("+select|", RuleError::Syntax),
         ] {
-            let mut commands = CommandRules::new(false);
-            assert_eq!(commands.apply(rule.starts_with('+'), &rule.as_bytes()[1..]), Err(error), "{rule}");
+            let mut commands = CommandRules::new(catalog(), false);
+            assert_eq!(
+                commands.apply(catalog(), rule.starts_with('+'), &rule.as_bytes()[1..]),
+                Err(error),
+                "{rule}"
+            );
         }
     }
 }

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use super::catalog::Catalog;
 use super::rule_error::RuleError;
 use super::rules::{Rules, merge_selectors};
 
@@ -15,7 +16,7 @@ type Named = (Box<[u8]>, Rules);
 ///
 /// # Errors
 /// All that is wrong with it, in one line.
-pub(super) fn read(path: &Path, all_channels: bool) -> Result<Vec<Named>, String> {
+pub(super) fn read(catalog: &Catalog, path: &Path, all_channels: bool) -> Result<Vec<Named>, String> {
     let shown = path.display();
     let text =
         fs::read(path).map_err(|error| format!("Error loading ACLs, opening file '{shown}': {error}"))?;
@@ -42,9 +43,9 @@ pub(super) fn read(path: &Path, all_channels: bool) -> Result<Vec<Named>, String
             errors.push_str(&format!("{shown}:{number}: Unmatched parenthesis in selector definition."));
             continue;
         };
-        let mut rules = Rules::new(all_channels);
+        let mut rules = Rules::new(catalog, all_channels);
         for change in changes {
-            match rules.apply(&change, all_channels) {
+            match rules.apply(catalog, &change, all_channels) {
                 Ok(()) => {}
                 // It is no secret.
                 Err(error @ RuleError::UnknownCommand) => {

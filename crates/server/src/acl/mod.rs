@@ -22,6 +22,7 @@ mod users;
 pub(crate) use catalog::{Catalog, Entry};
 pub(crate) use category::Category;
 pub(crate) use denial::Denial;
+pub(crate) use key_patterns::KeyAccess;
 pub(crate) use log::{Log, Place, Reason};
 pub(crate) use permissions::Permissions;
 pub(crate) use request::Request;

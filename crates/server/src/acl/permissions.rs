@@ -18,18 +18,18 @@ pub(crate) struct Permissions {
 }
 
 impl Permissions {
-    pub(super) fn all() -> Self {
+    pub(super) fn all(catalog: &Catalog) -> Self {
         Self {
-            commands: CommandRules::new(true),
+            commands: CommandRules::new(catalog, true),
             keys: KeyPatterns::all(),
             channels: ChannelPatterns::new(true),
         }
     }
 
     /// No command, no key, and all channels or none.
-    pub(super) fn none(all_channels: bool) -> Self {
+    pub(super) fn none(catalog: &Catalog, all_channels: bool) -> Self {
         Self {
-            commands: CommandRules::new(false),
+            commands: CommandRules::new(catalog, false),
             keys: KeyPatterns::default(),
             channels: ChannelPatterns::new(all_channels),
         }
@@ -39,31 +39,29 @@ impl Permissions {
         self.commands.is_all() && self.keys.is_all && self.channels.is_all
     }
 
-    pub(super) fn apply(&mut self, rule: &[u8]) -> Result<(), RuleError> {
+    pub(super) fn apply(&mut self, catalog: &Catalog, rule: &[u8]) -> Result<(), RuleError> {
         let is = |words: &[&str]| words.iter().any(|word| rule.eq_ignore_ascii_case(word.as_bytes()));
         match rule {
             _ if is(&["allkeys", "~*"]) => self.keys = KeyPatterns::all(),
             _ if is(&["resetkeys"]) => self.keys = KeyPatterns::default(),
             _ if is(&["allchannels", "&*"]) => self.channels = ChannelPatterns::new(true),
             _ if is(&["resetchannels"]) => self.channels = ChannelPatterns::new(false),
-            _ if is(&["allcommands"]) => self.commands = CommandRules::new(true),
-            _ if is(&["nocommands"]) => self.commands = CommandRules::new(false),
+            _ if is(&["allcommands"]) => self.commands = CommandRules::new(catalog, true),
+            _ if is(&["nocommands"]) => self.commands = CommandRules::new(catalog, false),
             [b'~' | b'%', ..] => self.keys.add(rule)?,
             [b'&', pattern @ ..] => self.channels.add(pattern)?,
-            [b'+', subject @ ..] => self.commands.apply(true, subject)?,
-            [b'-', subject @ ..] => self.commands.apply(false, subject)?,
+            [b'+', subject @ ..] => self.commands.apply(catalog, true, subject)?,
+            [b'-', subject @ ..] => self.commands.apply(catalog, false, subject)?,
             _ => return Err(RuleError::Syntax),
         }
         Ok(())
     }
 
     pub(super) fn check(&self, request: &Request<'_>) -> Result<(), Denial> {
-        let entry = &Catalog::get().entries[request.number];
-        let is_free = entry.command.flags.contains(&"no_auth");
-        if !is_free && !self.commands.allows(request.number, request.arguments.get(1)) {
+        if !request.is_free && !self.commands.allows(request.number, request.arguments.get(1)) {
             return Err(Denial::Command);
         }
-        for (position, access) in request.keys() {
+        for &(position, access) in &request.keys {
             if !self.keys.allow(&request.arguments[position], access) {
                 return Err(Denial::Key(position));
             }

@@ -1,5 +1,6 @@
 //! [`Rules`]: all that is known about a user.
 
+use super::catalog::Catalog;
 use super::denial::Denial;
 use super::permissions::Permissions;
 use super::request::Request;
@@ -21,29 +22,34 @@ pub(crate) struct Rules {
 
 impl Rules {
     /// Those of a new user: it is off, and may do nothing.
-    pub(super) fn new(all_channels: bool) -> Self {
+    pub(super) fn new(catalog: &Catalog, all_channels: bool) -> Self {
         Self {
             is_on: false,
             accepts_any_password: false,
             passwords: Vec::new(),
-            permissions: Permissions::none(all_channels),
+            permissions: Permissions::none(catalog, all_channels),
             selectors: Vec::new(),
         }
     }
 
     /// Those of the user that everyone is who has not authenticated.
-    pub(super) fn of_default(password: Option<Password>) -> Self {
+    pub(super) fn of_default(catalog: &Catalog, password: Option<Password>) -> Self {
         Self {
             is_on: true,
             accepts_any_password: password.is_none(),
             passwords: password.into_iter().collect(),
-            permissions: Permissions::all(),
+            permissions: Permissions::all(catalog),
             selectors: Vec::new(),
         }
     }
 
     /// Changes what `rule` says. `all_channels` is what `reset` gives.
-    pub(super) fn apply(&mut self, rule: &[u8], all_channels: bool) -> Result<(), RuleError> {
+    pub(super) fn apply(
+        &mut self,
+        catalog: &Catalog,
+        rule: &[u8],
+        all_channels: bool,
+    ) -> Result<(), RuleError> {
         let is = |word: &str| rule.eq_ignore_ascii_case(word.as_bytes());
         match rule {
             [] => {}
@@ -54,7 +60,7 @@ impl Rules {
             _ if is("nopass") => self.set_passwords(true),
             _ if is("resetpass") => self.set_passwords(false),
             _ if is("clearselectors") => self.selectors.clear(),
-            _ if is("reset") => *self = Self::new(all_channels),
+            _ if is("reset") => *self = Self::new(catalog, all_channels),
             [b'>', text @ ..] => self.add_password(Password::of(text)),
             [b'#', digest @ ..] => {
                 self.add_password(Password::of_digest(digest).ok_or(RuleError::PasswordHash)?);
@@ -64,12 +70,12 @@ impl Rules {
                 self.remove_password(&Password::of_digest(digest).ok_or(RuleError::PasswordHash)?)?;
             }
             [b'(', rules @ .., b')'] => {
-                let mut selector = Permissions::none(false);
+                let mut selector = Permissions::none(catalog, false);
                 let words = rules.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-                words.into_iter().try_for_each(|word| selector.apply(word))?;
+                words.into_iter().try_for_each(|word| selector.apply(catalog, word))?;
                 self.selectors.push(selector);
             }
-            _ => self.permissions.apply(rule)?,
+            _ => self.permissions.apply(catalog, rule)?,
         }
         Ok(())
     }
@@ -165,10 +171,11 @@ pub(crate) fn merge_selectors<'a>(rules: impl Iterator<Item = &'a [u8]>) -> Resu
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::catalog;
 
     fn rules(texts: &[&str]) -> Result<Rules, RuleError> {
-        let mut rules = Rules::new(false);
-        texts.iter().try_for_each(|text| rules.apply(text.as_bytes(), false))?;
+        let mut rules = Rules::new(catalog(), false);
+        texts.iter().try_for_each(|text| rules.apply(catalog(), text.as_bytes(), false))?;
         Ok(rules)
     }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::catalog::Catalog;
 use super::rules::{Rules, merge_selectors};
 use super::user::User;
 use super::{file, has_spaces};
@@ -17,6 +18,8 @@ type ByName = BTreeMap<Box<[u8]>, Arc<User>>;
 
 /// The users of the server.
 pub(crate) struct Users {
+    /// The commands that rules may name.
+    catalog: &'static Catalog,
     /// Changes hold the lock from the reading of rules to their writing.
     by_name: Mutex<ByName>,
     default: Arc<User>,
@@ -39,9 +42,14 @@ impl Users {
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub(crate) fn new(password: Option<Password>, file: Option<&Path>) -> Result<Self, String> {
-        let default = Arc::new(User::new(DEFAULT, Rules::of_default(password)));
+    pub(crate) fn new(
+        catalog: &'static Catalog,
+        password: Option<Password>,
+        file: Option<&Path>,
+    ) -> Result<Self, String> {
+        let default = Arc::new(User::new(DEFAULT, Rules::of_default(catalog, password)));
         let users = Self {
+            catalog,
             by_name: Mutex::new(ByName::from([(DEFAULT.into(), Arc::clone(&default))])),
             default,
             all_channels: AtomicBool::new(false),
@@ -106,10 +114,10 @@ impl Users {
         let mut by_name = self.by_name();
         let mut rules = match by_name.get(name) {
             Some(user) => (*user.rules()).clone(),
-            None => Rules::new(self.gives_all_channels()),
+            None => Rules::new(self.catalog, self.gives_all_channels()),
         };
         for change in &changes {
-            rules.apply(change, self.gives_all_channels()).map_err(|error| {
+            rules.apply(self.catalog, change, self.gives_all_channels()).map_err(|error| {
                 format!("Error in ACL SETUSER modifier '{}': {error}", String::from_utf8_lossy(change))
             })?;
         }
@@ -139,7 +147,7 @@ impl Users {
     pub(crate) fn remove(&self, name: &[u8]) -> Option<Change> {
         debug_assert_ne!(name, DEFAULT);
         let user = self.by_name().remove(name)?;
-        user.set(Rules::new(false));
+        user.set(Rules::new(self.catalog, false));
         Some(Change::Removed(user))
     }
 
@@ -149,13 +157,13 @@ impl Users {
     /// What is wrong with the file; then nothing has changed.
     pub(crate) fn load(&self) -> Result<Vec<Change>, String> {
         let path = self.file().ok_or("there is no file of users")?;
-        let loaded = file::read(path, self.gives_all_channels())?;
+        let loaded = file::read(self.catalog, path, self.gives_all_channels())?;
         let mut by_name = self.by_name();
         let before = std::mem::take(&mut *by_name);
         by_name.insert(DEFAULT.into(), Arc::clone(&self.default));
         let mut changes = Vec::new();
         for (_, user) in before.into_iter().filter(|(name, _)| **name != *DEFAULT) {
-            user.set(Rules::new(false));
+            user.set(Rules::new(self.catalog, false));
             changes.push(Change::Removed(user));
         }
         for (name, rules) in loaded {
@@ -190,18 +198,19 @@ pub(crate) fn line(user: &User) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::catalog;
 
     #[test]
     fn users_are_saved_and_loaded() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("users.acl");
         std::fs::write(&path, "user alice on >secret ~a* +@read\n\n  user bob off\r\n").unwrap();
-        let users = Users::new(None, Some(&path)).unwrap();
+        let users = Users::new(catalog(), None, Some(&path)).unwrap();
         let rules = [&b"on"[..], b"nopass", b"~b", b"(+get", b"~\xff)"];
         assert!(matches!(users.set(b"bob", rules.into_iter()), Ok(Change::Set(_))));
         users.save().unwrap();
         let lines = |users: &Users| users.all().iter().map(|user| line(user)).collect::<Vec<_>>();
-        let again = Users::new(None, Some(&path)).unwrap();
+        let again = Users::new(catalog(), None, Some(&path)).unwrap();
         assert_eq!(lines(&users), lines(&again));
         assert!(again.authenticate(b"alice", b"secret").is_some());
         assert!(again.authenticate(b"alice", b"Secret").is_none());
@@ -217,7 +226,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("users.acl");
         std::fs::write(&path, "user alice on nopass +@all").unwrap();
-        let users = Users::new(None, Some(&path)).unwrap();
+        let users = Users::new(catalog(), None, Some(&path)).unwrap();
         for (text, part) in [
             ("user alice on\nuser alice off", "Duplicate user 'alice' found on line 2"),
             ("alice on", ":1 should start with user keyword followed by the username"),

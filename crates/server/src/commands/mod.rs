@@ -23,6 +23,8 @@ mod bitfield_ro;
 mod bitop;
 mod bitpos;
 mod bits;
+mod catalog;
+mod categories;
 mod client;
 mod command;
 mod config;
@@ -160,8 +162,8 @@ mod unsubscribe;
 mod unwatch;
 mod watch;
 
+pub(crate) use catalog::catalog;
 pub(crate) use dispatch::{Executed, execute, may_write, waits};
-pub(crate) use key_use::{key_flags, key_positions};
 pub(crate) use reads::keys_to_read;
 pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position, subcommands};
 

@@ -76,7 +76,7 @@ mod tests {
         let mut parser = Parser::new(Limits::default());
         parser.parse(&frame).unwrap();
         let [peer, local] = [4000, 6379].map(|port| Endpoint::Internet(([127, 0, 0, 1], port).into()));
-        let user = Arc::clone(Users::new(None, None).unwrap().default());
+        let user = Arc::clone(Users::new(crate::commands::catalog(), None, None).unwrap().default());
         let session = Session::new(Client::new(1, Some(Ends { peer, local }), user));
         let command = String::from_utf8_lossy(words[0]).to_lowercase();
         let line = line(&session, &command, parser.arguments(&frame));

@@ -1,7 +1,8 @@
 //! `ACL CAT [category]`
 
 use super::{Command, Context, Failure, OPEN};
-use crate::acl::{Catalog, Category};
+use crate::acl::Category;
+use crate::commands::catalog;
 
 pub(super) const COMMAND: Command = Command {
     name: "cat",
@@ -21,7 +22,7 @@ fn cat(context: &mut Context<'_>) -> Result<(), Failure> {
                 let name = String::from_utf8_lossy(&name[..name.len().min(128)]);
                 Failure::Text(format!("ERR Unknown category '{name}'"))
             })?;
-            let entries = Catalog::get().entries.iter();
+            let entries = catalog().entries.iter();
             entries
                 .filter(|entry| entry.categories.contains(&category))
                 .map(|entry| &entry.name[..])

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::request::request;
 use super::{Command, Context, Failure};
-use crate::acl::{Change, Denial, Place, Reason, Request};
+use crate::acl::{Change, Denial, Place, Reason};
 
 /// Maximum length of a name in the server's log.
 const USER_BYTES_MAX: usize = 64;
@@ -14,10 +15,10 @@ pub(in crate::commands) fn check(context: &Context<'_>, command: &'static Comman
     if user.is_unrestricted() {
         return Ok(());
     }
-    let request = Request::new(command, context.arguments);
+    let request = request(command, context.arguments);
     let Err(denial) = user.check(&request) else { return Ok(()) };
     let (reason, object) = match denial {
-        Denial::Command => (Reason::Command, request.name().as_bytes()),
+        Denial::Command => (Reason::Command, request.name.as_bytes()),
         Denial::Key(position) => (Reason::Key, &context.arguments[position]),
         Denial::Channel(position) => (Reason::Channel, &context.arguments[position]),
     };
@@ -26,7 +27,7 @@ pub(in crate::commands) fn check(context: &Context<'_>, command: &'static Comman
     Err(Failure::Text(match place {
         Place::Script => denial.text_in_script(),
         Place::Transaction if context.is_in_transaction => denial.text_in_exec(),
-        Place::Transaction | Place::TopLevel => denial.text(request.name()),
+        Place::Transaction | Place::TopLevel => denial.text(request.name),
     }))
 }
 

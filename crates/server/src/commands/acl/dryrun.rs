@@ -1,7 +1,8 @@
 //! `ACL DRYRUN username command [arg ...]`
 
+use super::request::request;
 use super::{ACL, Command, Context, Failure};
-use crate::acl::{Denial, Request};
+use crate::acl::Denial;
 use crate::commands::dispatch::resolve_name;
 
 pub(super) const COMMAND: Command = Command {
@@ -22,16 +23,16 @@ fn dry_run(context: &mut Context<'_>) -> Result<(), Failure> {
     let user = user.ok_or_else(|| Failure::Text(format!("ERR User '{}' not found", text(name))))?;
     let command = resolve_name(arguments)
         .ok_or_else(|| Failure::Text(format!("ERR Command '{}' not found", text(&arguments[0]))))?;
-    let request = Request::new(command, arguments);
+    let request = request(command, arguments);
     if !command.accepts(arguments.len()) {
-        return Err(Failure::arity(request.name()));
+        return Err(Failure::arity(request.name));
     }
     let refusal = match user.check(&request) {
         Ok(()) => {
             context.reply.ok();
             return Ok(());
         }
-        Err(Denial::Command) => format!("run the '{}' command", request.name()),
+        Err(Denial::Command) => format!("run the '{}' command", request.name),
         Err(Denial::Key(position)) => format!("access the '{}' key", text(&arguments[position])),
         Err(Denial::Channel(position)) => format!("access the '{}' channel", text(&arguments[position])),
     };

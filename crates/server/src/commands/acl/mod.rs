@@ -6,6 +6,7 @@ mod dryrun;
 mod genpass;
 mod getuser;
 mod log;
+mod request;
 mod users;
 
 use super::{Command, Context, Failure};

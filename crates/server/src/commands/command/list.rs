@@ -1,7 +1,7 @@
 //! `COMMAND LIST [FILTERBY MODULE name|ACLCAT category|PATTERN pattern]`
 
-use crate::acl::{Catalog, Category, Entry};
-use crate::commands::{Context, Failure};
+use crate::acl::{Category, Entry};
+use crate::commands::{Context, Failure, catalog};
 use crate::glob;
 
 /// Whether a command is listed.
@@ -24,7 +24,7 @@ pub(super) fn list(context: &mut Context<'_>) -> Result<(), Failure> {
         _ => return Err(Failure::SYNTAX),
     };
     let names: Vec<&str> =
-        Catalog::get().entries.iter().filter(|entry| matches(entry)).map(|entry| &entry.name[..]).collect();
+        catalog().entries.iter().filter(|entry| matches(entry)).map(|entry| &entry.name[..]).collect();
     context.reply.array(names.len());
     names.iter().for_each(|name| context.reply.bulk(name.as_bytes()));
     Ok(())

@@ -4,8 +4,8 @@ mod arguments;
 mod keys;
 mod list;
 
+use super::categories::categories;
 use super::{COMMANDS, Command, Context, Failure, find, help};
-use crate::acl::Category;
 
 const SERVER: Command = Command { flags: &["loading", "stale"], group: "server", ..Command::DEFAULT };
 
@@ -150,7 +150,7 @@ fn describe(command: &Command, container: Option<&Command>, context: &mut Contex
     command.flags.iter().for_each(|flag| reply.simple(flag));
     let (first, last, step) = command.keys;
     [first, last, step].into_iter().for_each(|position| reply.integer(position.into()));
-    let categories = Category::of(container, command);
+    let categories = categories(container, command);
     reply.set(categories.len());
     categories.iter().for_each(|category| reply.simple(&format!("@{}", category.name())));
     reply.set(0);
