@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use super::change::Change;
 use super::classes::Classes;
 use super::event::Event;
-use super::change::Change;
 use crate::mail::Outbox;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;

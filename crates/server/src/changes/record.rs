@@ -1,6 +1,5 @@
 //! From a command to those who want to know.
 
-
 use super::change::Change;
 use super::classes::Classes;
 use super::event::Event;
