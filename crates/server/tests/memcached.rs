@@ -251,14 +251,22 @@ fn one_request_for_many_keys_is_answered_in_order() {
 }
 
 #[test]
-fn replies_to_one_request_are_bounded() {
+fn replies_to_one_request_are_bounded_unless_they_are_streamed() {
     let options = ServerOptions { output_bytes_max: 10 << 20, ..Default::default() };
     let running = Running::start(options);
     let mut client = running.client();
-    let value = "v".repeat(1 << 20);
-    ask(&mut client, &format!("set a 0 0 {}\r\n{value}\r\n", value.len()), "STORED\r\n");
+    let set = |client: &mut Client, len: usize| {
+        ask(client, &format!("set a 0 0 {len}\r\n{}\r\n", "v".repeat(len)), "STORED\r\n");
+    };
+    // Read while they are sent.
+    set(&mut client, 1 << 20);
+    client.send(format!("get{}\r\n", " a".repeat(30)).as_bytes());
+    let item_bytes = "VALUE a 0 1048576\r\n\r\n".len() + (1 << 20);
+    let received = client.raw(30 * item_bytes + "END\r\n".len());
+    assert!(received.ends_with(b"v\r\nEND\r\n"));
+    // Collected: the connection is closed, after a part of the reply at most.
+    set(&mut client, 32 << 10);
     client.send(format!("get{}\r\n", " a".repeat(10_000)).as_bytes());
-    // Closed, after a part of the reply at most.
     assert!(client.raw_to_end().len() < 300 << 20);
     ask(&mut running.client(), "", "");
 }

@@ -152,7 +152,7 @@ fn describe(command: &Command, container: Option<&Command>, context: &mut Contex
     [first, last, step].into_iter().for_each(|position| reply.integer(position.into()));
     let categories = categories(container, command);
     reply.set(categories.len());
-    categories.iter().for_each(|category| reply.simple(&format!("@{}", category.name())));
+    categories.iter().for_each(|category| reply.simple(format!("@{}", category.name())));
     reply.set(0);
     reply.set(0);
     reply.array(command.subcommands.len());
