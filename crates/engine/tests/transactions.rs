@@ -130,6 +130,16 @@ fn a_watch_notices_every_write_and_nothing_else() {
     assert!(remains());
     items.insert("absent", "value").unwrap();
     assert!(!remains());
+    // The key of another keyspace is another one, also if neither is in the log.
+    items.insert("key", "value").unwrap();
+    others.insert("key", "value").unwrap();
+    db.flush().unwrap();
+    let watches = ["key", "none"].map(|key| items.watch(key).unwrap());
+    let is_unchanged = |key: &str, watch| {
+        db.transaction(|transaction| transaction.is_unchanged(&others, key, watch)).unwrap()
+    };
+    assert!(!is_unchanged("key", &watches[0]));
+    assert!(is_unchanged("none", &watches[1]));
 }
 
 #[test]

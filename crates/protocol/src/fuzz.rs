@@ -62,7 +62,7 @@ pub fn dump(bytes: &[u8]) {
     }
 }
 
-/// Contents of dumps, without footers, for [`dump`].
+/// Contents of dumps, without footers, for [`dump()`].
 pub fn dump_samples() -> Vec<Vec<u8>> {
     vec![
         b"\x00\xc3\x09\x40\x64\x01\x61\x61\xe0\x57\x00\x01\x61\x61".to_vec(),

@@ -1,8 +1,8 @@
-//! [`Commits`]: the writes of all workers become durable together, while the workers go on.
+//! [`Commits`]: the writes of all workers become durable together, while the workers continue.
 //!
 //! A commit makes everything durable that was written before it began. Commits are numbered and come one after the
-//! other, so the number of the next one is a ticket: who has written, or may have read what others wrote, waits for it.
-//! All rounds that end while a commit is under way share the next.
+//! other, so the number of the next one is a ticket: a round that has written, or may have read what others wrote,
+//! waits for it. All rounds that end while a commit is under way share the next.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,7 @@
 //! [`Watch`]: shows a transaction whether a key was written since before the transaction.
 
+use alluvium_base::KeyspaceId;
+
 use super::keyspace::Keyspace;
 use super::read::View;
 use super::transaction::Transaction;
@@ -12,6 +14,7 @@ use crate::error::Result;
 /// What is known of a key at some moment, for [`Transaction::is_unchanged`].
 #[derive(Debug, Clone)]
 pub struct Watch {
+    keyspace: KeyspaceId,
     witness: Witness,
     is_present: bool,
 }
@@ -27,7 +30,7 @@ impl Keyspace {
         let hash = self.shared.hasher.hash(&stored_key);
         let is_present = |view: &View<'_>| Condition::Present.holds(view, key);
         let (witness, is_present) = witnessed(shared, &self.shared, hash, &stored_key, is_present)?;
-        Ok(Watch { witness, is_present })
+        Ok(Watch { keyspace: self.shared.id, witness, is_present })
     }
 }
 
@@ -36,7 +39,8 @@ impl Transaction {
     /// the transaction is tried again.
     ///
     /// Call it before the transaction writes. An item that was written with its earlier value counts as changed. So
-    /// does one that the log does not show any more, which takes as long as a segment of the log is filled.
+    /// does one that the log does not show any more, which takes as long as a segment of the log is filled. In another
+    /// keyspace than that of the watch, a key is unchanged if it was absent there and is absent here.
     pub fn is_unchanged(
         &mut self,
         keyspace: &Keyspace,
@@ -47,6 +51,9 @@ impl Transaction {
         let (owner, stored_key) = (&keyspace.shared, StoredKey::of(key));
         let hash = owner.hasher.hash(&stored_key);
         let is_present = self.contains_key(keyspace, key)?;
+        if owner.id != watch.keyspace {
+            return Ok(!is_present && !watch.is_present);
+        }
         // What is written after the guard's witness lets the commit fail, so the version need not be the newest one.
         let version = owner.version.load();
         let was_cleared = !is_present && !watch.witness.is_of_epoch(&version);

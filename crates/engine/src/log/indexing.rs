@@ -1,7 +1,7 @@
 //! [`Indexing`]: readers see all items of a batch or none.
 //!
 //! A batch is indexed item by item, under the locks of the shards of its keys, and readers take no locks. So a reader
-//! that finds an item of a batch under way waits until all items of the batch are indexed: whatever is read afterwards
+//! that finds an item of a batch under way waits until all items of the batch are indexed: what is read afterwards
 //! is from after the batch. The thread that indexes a batch waits for no reader.
 
 use std::ops::Range;

@@ -7,7 +7,7 @@ use crate::client_memory::{CONNECTION_BYTES, SMALL_BYTES};
 use crate::connection::Connection;
 use crate::get_batch::Form;
 
-/// How often it is tried again to go on with clients that wait.
+/// How often clients that wait are tried again.
 pub(super) const RETRY: Duration = Duration::from_millis(10);
 /// Bytes of replies that a client may leave unread while there is no room for more.
 const PAUSE_BYTES_WITHOUT_ROOM: usize = 16 << 10;
@@ -56,7 +56,7 @@ impl Worker {
         }
     }
 
-    /// Goes on with clients that wait, as far as there is room; closes one that holds much if that takes too long.
+    /// Resumes clients that wait, as far as there is room; closes one that holds much if that takes too long.
     pub(super) fn retry_waiting(&mut self) {
         let (now, mut longest) = (Instant::now(), Duration::ZERO);
         for number in std::mem::take(&mut self.waiting) {

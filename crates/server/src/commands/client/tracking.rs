@@ -82,7 +82,7 @@ fn redirection(reading: Option<&Reading>) -> i64 {
     reading.map_or(-1, |reading| reading.redirection.unwrap_or(0) as i64)
 }
 
-/// What a client asks for, whatever is on or off now.
+/// What a client asks for, independent of what is on now.
 #[derive(Default)]
 struct Options {
     redirection: Option<u64>,
