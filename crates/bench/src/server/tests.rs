@@ -38,6 +38,7 @@ fn errors_are_wrong_answers() {
     for operation in [Operation::Get, Operation::Set, Operation::Increment] {
         assert_eq!(reply(Protocol::Resp, operation, b"-ERR no commit\r\n"), None);
         assert_eq!(reply(Protocol::Meta, operation, b"SERVER_ERROR no commit\r\n"), None);
+        assert_eq!(reply(Protocol::Meta, operation, b"V\n"), None);
     }
     assert_eq!(reply(Protocol::Resp, Operation::Exists, b":0\r\n"), Some(Reply::Absent(4)));
     assert_eq!(reply(Protocol::Resp, Operation::Increment, b":12\r\n"), Some(Reply::Present(5)));

@@ -88,10 +88,10 @@ impl Protocol {
         let line = &bytes[..line_bytes + 1];
         let reply = match (self, line[0]) {
             (Self::Resp, b'$') | (Self::Meta, b'V') => {
-                let digits = &line[if self == Self::Resp { 1 } else { 3 }..];
-                let length = digits.iter().map_while(|byte| byte.is_ascii_digit().then_some(byte - b'0'));
+                let digits = line.get(if self == Self::Resp { 1 } else { 3 }..).unwrap_or_default();
+                let length = digits.iter().map_while(|byte| byte.is_ascii_digit().then(|| byte - b'0'));
                 let announced = length.fold(0, |sum, digit| sum * 10 + usize::from(digit));
-                if digits[0] == b'-' {
+                if digits.first() == Some(&b'-') {
                     Reply::Absent(line.len())
                 } else if request.operation != Operation::Get || announced != value_bytes {
                     return Err(wrong(request, bytes));
