@@ -191,10 +191,8 @@ class Attacks:
         self.send_all(clients, request("GET", "huge") * 4)
         time.sleep(5)
 
-    def half_frames(self):
-        """Announce 16 MiB, send most of it, and stay open."""
-        clients = self.connect(50)
-        data = b"*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$%d\r\n" % (16 * MIB) + b"x" * (15 * MIB)
+    def send_for_a_while(self, clients, data):
+        """Send all at once, until the server has taken nothing for two seconds."""
 
         def send(client):
             client.settimeout(2)
@@ -204,6 +202,12 @@ class Attacks:
                 pass
 
         self.together(clients, send)
+
+    def half_frames(self):
+        """Announce 16 MiB, send most of it, and stay open."""
+        clients = self.connect(50)
+        data = b"*3\r\n$3\r\nSET\r\n$4\r\nhalf\r\n$%d\r\n" % (16 * MIB) + b"x" * (15 * MIB)
+        self.send_for_a_while(clients, data)
         time.sleep(2)
 
     def small_half_frames(self):
@@ -281,15 +285,7 @@ class Attacks:
         """Commands between MULTI and EXEC, without the EXEC."""
         clients = self.connect(100)
         data = request("MULTI") + request("SET", "queued", b"q" * 100_000) * 40
-
-        def send(client):
-            client.settimeout(2)
-            try:
-                client.sendall(data)
-            except OSError:
-                pass
-
-        self.together(clients, send)
+        self.send_for_a_while(clients, data)
         time.sleep(2)
 
     def scripts(self):

@@ -170,7 +170,7 @@ impl Server {
         internet_address(&self.listening, |listening| listening.protocol == Protocol::Memcached)
     }
 
-    /// The address of encrypted connections, with the port that the system chose for port 0; `None` if there are none.
+    /// The address of encrypted connections, with the port that the system chose for port 0; `None` without TLS.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         internet_address(&self.listening, Listening::is_encrypted)
     }

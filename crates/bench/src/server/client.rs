@@ -88,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Waits until connections with requests in flight have replies; none if there are none in flight.
+    /// Waits for replies, and adds the connections that have some to `ready`. Returns at once if no request is in flight.
     fn wait(&self, ready: &mut Vec<usize>) -> Result<(), BenchError> {
         let waiting = |connection: &&Connection| !connection.in_flight.is_empty();
         let mut watched: Vec<PollFd<'_>> = self

@@ -29,7 +29,7 @@ const PERIOD: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 pub(crate) struct Expiries {
     entries: Mutex<Entries>,
-    /// Number of keys: nothing is locked if there are none.
+    /// Number of keys. While it is 0, no lock is taken.
     len: AtomicUsize,
 }
 
