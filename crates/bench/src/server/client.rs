@@ -88,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Waits for replies, and adds the connections that have some to `ready`. Returns at once if no request is in flight.
+    /// Waits for replies, and adds the connections that have some to `ready`. Returns at once if none is awaited.
     fn wait(&self, ready: &mut Vec<usize>) -> Result<(), BenchError> {
         let waiting = |connection: &&Connection| !connection.in_flight.is_empty();
         let mut watched: Vec<PollFd<'_>> = self
