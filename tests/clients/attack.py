@@ -9,6 +9,7 @@ throughout, and the honest client answered each time. Python's standard library 
 """
 
 import argparse
+import json
 import multiprocessing
 import os
 import random
@@ -34,14 +35,16 @@ class Server:
     def __init__(self, program, mode, memory, cache, directory):
         store = ["--dir", os.path.join(directory, "data")] if mode == "dir" else ["--cache", f"{cache}MiB"]
         command = [program, "serve", *store, "--memory", f"{memory}MiB", "--port", "0", "--workers", "2"]
+        command += ["--log", "json"]
         print("$", " ".join(command), flush=True)
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self.address = None
         for line in self.process.stderr:
-            print(" ", line.rstrip())
-            found = re.search(r"is served at (\S+):(\d+)", line)
-            if found:
-                self.address = (found[1], int(found[2]))
+            print(" ", line.rstrip(), flush=True)
+            logged = json.loads(line)
+            if logged["message"] == "serving":
+                host, port = logged["address"].rsplit(":", 1)
+                self.address = (host, int(port))
                 break
         if self.address is None:
             raise SystemExit("the server did not start")
@@ -356,7 +359,7 @@ def main():
             load(server, arguments.mode)
             attacks = Attacks(server, arguments)
             print(f"{'attack':28}{'peak MiB':>9}{'after':>8}{'p50 ms':>9}{'p99 ms':>9}{'max':>9}{'gets':>8}"
-                  f"{'errors':>7}{'evicted':>8}")
+                  f"{'errors':>7}{'evicted':>8}", flush=True)
             for name in names:
                 server.reset_peak()
                 evicted = server.info("evicted_clients")[0]

@@ -8,6 +8,7 @@ Needs Python, and Chromium (Debian: chromium-headless-shell). Exits 0 when the p
 """
 
 import argparse
+import json
 import os
 import re
 import signal
@@ -29,16 +30,11 @@ class Server:
     def __init__(self, binary):
         self.directory = tempfile.TemporaryDirectory()
         arguments = ["serve", "--dir", os.path.join(self.directory.name, "data"), "--port", "0"]
-        arguments += ["--metrics", "127.0.0.1:0", "--durability", "buffered"]
+        arguments += ["--metrics", "127.0.0.1:0", "--durability", "buffered", "--log", "json"]
         self.process = subprocess.Popen([binary, *arguments], stderr=subprocess.PIPE, text=True)
-        self.port = int(self._line(r" is served at .*:(\d+)$"))
-        self.metrics = self._line(r"(http://\S+)/metrics$")
-
-    def _line(self, pattern):
-        found = re.search(pattern, self.process.stderr.readline().rstrip())
-        if not found:
-            raise RuntimeError(f"the server did not say {pattern}")
-        return found[1]
+        serving = next(line for line in map(json.loads, self.process.stderr) if line["message"] == "serving")
+        self.port = int(serving["address"].rsplit(":", 1)[1])
+        self.metrics = serving["metrics"].removesuffix("/metrics")
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

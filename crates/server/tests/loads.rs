@@ -199,7 +199,7 @@ fn values_of_up_to_64_mebibytes_go_in_and_out() {
 }
 
 #[test]
-fn an_error_of_the_store_is_told_and_the_connection_lives() {
+fn an_error_of_the_store_leaves_the_connection_open() {
     let server = Running::start(options(1));
     let mut client = server.client();
     let long = "k".repeat(alluvium::KEY_BYTES_MAX + 1);

@@ -2,12 +2,13 @@
 
 mod common;
 
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
 use alluvium_protocol::{Value, request};
-use alluvium_server::ServerOptions;
-use common::{Client, Running, bulk, ok};
+use alluvium_server::{Server, ServerOptions};
+use common::{Client, Running, bulk, database, ok};
 
 /// Never.
 const PATIENT: Duration = Duration::from_secs(3600);
@@ -112,6 +113,27 @@ fn a_reply_waits_for_memory() {
     assert_eq!(honest.ask(&["PING"]), Value::Simple(b"PONG".to_vec()));
     drop((holder, half));
     assert!(matches!(reader.reply(), Some(Value::Array(values)) if values.len() == 18));
+}
+
+#[test]
+fn values_of_a_reply_without_room_are_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let db = database(&directory);
+    let address = SocketAddr::from(([127, 0, 0, 1], 0));
+    let options = ServerOptions { address, client_bytes_max: 4 << 20, ..Default::default() };
+    let server = Running::run(Server::bind(options, db.clone()).unwrap(), directory);
+    let (mut client, keys) = (server.client(), ["0", "1", "2", "3"]);
+    for key in keys {
+        client.send(&set(key, 1_000_000));
+        assert_eq!(client.reply(), Some(ok()));
+    }
+    let before = db.stats().traffic.blob_reads;
+    let Value::Error(text) = client.ask(&[&["MGET"], &keys[..]].concat()) else { panic!("no error") };
+    assert_eq!(text, b"ERR reply exceeds the output limit of this server");
+    assert_eq!(db.stats().traffic.blob_reads, before);
+    let mut client = server.client();
+    assert!(matches!(client.ask(&["MGET", "0"]), Value::Array(values) if values.len() == 1));
+    assert!(db.stats().traffic.blob_reads > before);
 }
 
 #[test]

@@ -57,21 +57,46 @@ impl EngineDatabase {
         Ok(self.collections.get().expect("it was set"))
     }
 
-    /// Visits items that were looked up together, and reads the long ones one by one.
+    /// Calls `each` with the item of `key`, which has this position, and with a stream if it is long.
+    fn visit_one(
+        &self,
+        position: usize,
+        key: &[u8],
+        each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
+    ) -> Result<(), StoreError> {
+        match self.keyspace.get_or_reader(key, TOGETHER_BYTES_MAX)? {
+            None => each(position, None),
+            Some(ValueOrReader::Value((value, metadata))) => {
+                each(position, Some(FoundOrLong::Found(found(&value, metadata))));
+            }
+            Some(ValueOrReader::Reader(reader)) => each(position, Some(FoundOrLong::Long(long(reader)?))),
+        }
+        Ok(())
+    }
+
+    /// Visits items that were looked up together, if `admits` agrees to the bytes of the long ones. These are looked up
+    /// again one by one.
     pub(super) fn visit_found(
         &self,
         keys: &[&[u8]],
         items: &[Option<ShortOrLong>],
-        each: &mut dyn FnMut(usize, Option<Found<'_>>),
+        admits: &mut dyn FnMut(usize) -> bool,
+        each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
     ) -> Result<(), StoreError> {
+        let long_bytes = items.iter().flatten().map(|item| match item {
+            ShortOrLong::Long(bytes) => *bytes,
+            ShortOrLong::Short(_) => 0,
+        });
+        if !admits(long_bytes.sum()) {
+            return Ok(());
+        }
         for (position, item) in items.iter().enumerate() {
             match item {
                 None => each(position, None),
-                Some(ShortOrLong::Short((value, metadata))) => each(position, Some(found(value, *metadata))),
-                Some(ShortOrLong::Long(_)) => {
-                    let item = self.keyspace.get_with_metadata(keys[position])?;
-                    each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+                Some(ShortOrLong::Short((value, metadata))) => {
+                    each(position, Some(FoundOrLong::Found(found(value, *metadata))));
                 }
+                Some(ShortOrLong::Long(_)) => self.visit_one(position, keys[position], each)?,
             }
         }
         Ok(())
@@ -84,6 +109,29 @@ impl EngineDatabase {
             None => Ok(false),
         }
     }
+}
+
+/// Calls `each` with the items that `look_up` finds, and with the whole values of long ones.
+pub(super) fn visit_whole(
+    look_up: impl FnOnce(&mut dyn FnMut(usize, Option<FoundOrLong<'_>>)) -> Result<(), StoreError>,
+    each: &mut dyn FnMut(usize, Option<Found<'_>>),
+) -> Result<(), StoreError> {
+    let mut outcome = Ok(());
+    look_up(&mut |position, item| match item {
+        None => each(position, None),
+        Some(FoundOrLong::Found(item)) => each(position, Some(item)),
+        Some(FoundOrLong::Long(long)) if outcome.is_ok() => {
+            let LongValue { flags, expires_at_ms, mark, .. } = long;
+            let mut value = Vec::with_capacity(long.len);
+            outcome = long.read_into(&mut value);
+            if outcome.is_ok() {
+                let kind = Kind::String;
+                each(position, Some(Found { kind, value: &value, flags, expires_at_ms, mark }));
+            }
+        }
+        Some(FoundOrLong::Long(_)) => {}
+    })?;
+    Ok(outcome?)
 }
 
 /// A string as a stream, without what is stored before its value.
@@ -107,22 +155,7 @@ impl Database for EngineDatabase {
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
-        let mut outcome = Ok(());
-        self.get_many_or_long(keys, &mut |_| true, &mut |position, item| match item {
-            None => each(position, None),
-            Some(FoundOrLong::Found(item)) => each(position, Some(item)),
-            Some(FoundOrLong::Long(long)) if outcome.is_ok() => {
-                let LongValue { flags, expires_at_ms, mark, .. } = long;
-                let mut value = Vec::with_capacity(long.len);
-                outcome = long.read_into(&mut value);
-                if outcome.is_ok() {
-                    let kind = Kind::String;
-                    each(position, Some(Found { kind, value: &value, flags, expires_at_ms, mark }));
-                }
-            }
-            Some(FoundOrLong::Long(_)) => {}
-        })?;
-        Ok(outcome?)
+        visit_whole(|each| self.get_many_or_long(keys, &mut |_| true, each), each)
     }
 
     fn get_many_or_long(
@@ -131,37 +164,11 @@ impl Database for EngineDatabase {
         admits: &mut dyn FnMut(usize) -> bool,
         each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
     ) -> Result<(), StoreError> {
-        let get_one = |position: usize, each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>)| {
-            match self.keyspace.get_or_reader(keys[position], TOGETHER_BYTES_MAX)? {
-                None => each(position, None),
-                Some(ValueOrReader::Value((value, metadata))) => {
-                    each(position, Some(FoundOrLong::Found(found(&value, metadata))));
-                }
-                Some(ValueOrReader::Reader(reader)) => each(position, Some(FoundOrLong::Long(long(reader)?))),
-            }
-            Ok::<(), StoreError>(())
-        };
-        if keys.len() == 1 {
-            return get_one(0, each);
+        if let [key] = keys {
+            return self.visit_one(0, key, each);
         }
         let items = self.keyspace.multi_get_short(keys, TOGETHER_BYTES_MAX)?;
-        let long_bytes = items.iter().flatten().map(|item| match item {
-            ShortOrLong::Long(bytes) => *bytes,
-            ShortOrLong::Short(_) => 0,
-        });
-        if !admits(long_bytes.sum()) {
-            return Ok(());
-        }
-        for (position, item) in items.iter().enumerate() {
-            match item {
-                None => each(position, None),
-                Some(ShortOrLong::Short((value, metadata))) => {
-                    each(position, Some(FoundOrLong::Found(found(value, *metadata))));
-                }
-                Some(ShortOrLong::Long(_)) => get_one(position, each)?,
-            }
-        }
-        Ok(())
+        self.visit_found(keys, &items, admits, each)
     }
 
     fn prefetch(&self, keys: &[&[u8]]) -> Result<usize, StoreError> {

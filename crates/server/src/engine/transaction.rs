@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 
 use alluvium::Transaction;
 
-use super::database::{EngineDatabase, TOGETHER_BYTES_MAX};
+use super::database::{EngineDatabase, TOGETHER_BYTES_MAX, visit_whole};
 use super::member;
 use super::watches::EngineWatch;
 use crate::store::stored::{Effect, effect, found, stored};
 use crate::store::{
-    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, Kind, StoreError, Watch,
+    Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, FoundOrLong, Kind,
+    StoreError, Watch,
 };
 
 /// Databases whose writes take effect when the transaction commits. Reads see them before.
@@ -137,17 +138,26 @@ impl Database for TransactionDatabase<'_> {
         keys: &[&[u8]],
         each: &mut dyn FnMut(usize, Option<Found<'_>>),
     ) -> Result<(), StoreError> {
-        if keys.len() > 1 {
-            let mut transaction = self.transaction.borrow_mut();
-            let found = transaction.multi_get_short(&self.base.keyspace, keys, TOGETHER_BYTES_MAX)?;
-            drop(transaction);
-            return self.base.visit_found(keys, &found, each);
-        }
-        for (position, key) in keys.iter().enumerate() {
+        visit_whole(|each| self.get_many_or_long(keys, &mut |_| true, each), each)
+    }
+
+    /// The transaction has noted all keys before it looks for long values, so it fails if one has changed since.
+    fn get_many_or_long(
+        &self,
+        keys: &[&[u8]],
+        admits: &mut dyn FnMut(usize) -> bool,
+        each: &mut dyn FnMut(usize, Option<FoundOrLong<'_>>),
+    ) -> Result<(), StoreError> {
+        if let [key] = keys {
             let item = self.transaction.borrow_mut().get_with_metadata(&self.base.keyspace, key)?;
-            each(position, item.as_ref().map(|(value, metadata)| found(value, *metadata)));
+            let item = item.as_ref().map(|(value, metadata)| FoundOrLong::Found(found(value, *metadata)));
+            each(0, item);
+            return Ok(());
         }
-        Ok(())
+        let mut transaction = self.transaction.borrow_mut();
+        let items = transaction.multi_get_short(&self.base.keyspace, keys, TOGETHER_BYTES_MAX)?;
+        drop(transaction);
+        self.base.visit_found(keys, &items, admits, each)
     }
 
     fn contains(&self, key: &[u8]) -> Result<bool, StoreError> {

@@ -208,7 +208,12 @@ impl Worker {
         }
         let mut scratch = std::mem::take(&mut self.scratch);
         let connection = &mut self.connections[number];
-        match connection.stream.read(&mut scratch[..bytes_max]) {
+        let received = connection.stream.read(&mut scratch[..bytes_max]);
+        if let Ok(received) = received {
+            self.sample(number, &scratch[..received]);
+        }
+        let connection = &mut self.connections[number];
+        match received {
             Ok(0) => connection.ended = true,
             Ok(received) if connection.input.is_empty() && !self.reads_ahead.is_due() => {
                 self.meter.received(received);

@@ -2,7 +2,7 @@
 //!
 //! Commands are executed one after the other, so each would wait for its own read. Where that happens, a round first
 //! receives what all clients have sent, and finds the keys in it; the store reads them into its memory at once, and the
-//! commands find them there. A store whose items are in memory is asked only now and then.
+//! commands find them there. Whether it happens is found out by one key of each round.
 
 use std::ops::Range;
 
@@ -12,10 +12,13 @@ use super::{READ_BYTES_MAX, Worker};
 use crate::commands;
 use crate::connection::Connection;
 use crate::protocol::Protocol;
+use crate::session::Session;
 use crate::store::{DatabaseNumber, Store};
 
-/// Number of rounds without reads from the device after which a round finds out whether there are some.
-const ROUNDS_PER_PROBE: u32 = 64;
+/// A read from the device takes about as long as looking up this many keys in memory, which reading ahead adds.
+const KEYS_PER_READ: usize = 128;
+/// Number of requests among which a round looks for one that may wait for a read.
+const SAMPLE_REQUESTS_MAX: usize = 16;
 /// Maximum number of keys that are read ahead in a round.
 const KEYS_MAX: usize = 1024;
 /// Maximum bytes of these keys. The last key may cross it.
@@ -23,8 +26,12 @@ const KEY_BYTES_MAX: usize = 1 << 20;
 
 /// See the module.
 pub(super) struct ReadsAhead {
-    /// Number of rounds until the next one that reads ahead; `None` if the store has no use for it.
-    pause: Option<u32>,
+    /// Whether the store reads from a device.
+    is_useful: bool,
+    /// Whether this round reads ahead.
+    is_due: bool,
+    /// Whether this round has looked for reads from the device.
+    is_sampled: bool,
     /// Connections that have received something in this round, if it reads ahead.
     received: Vec<usize>,
     /// Keys, and where they are in `bytes`.
@@ -34,14 +41,58 @@ pub(super) struct ReadsAhead {
 
 impl ReadsAhead {
     pub(super) fn new(is_useful: bool) -> Self {
-        let pause = is_useful.then_some(ROUNDS_PER_PROBE);
-        Self { pause, received: Vec::new(), keys: Vec::new(), bytes: Vec::new() }
+        Self {
+            is_useful,
+            is_due: false,
+            is_sampled: false,
+            received: Vec::new(),
+            keys: Vec::new(),
+            bytes: Vec::new(),
+        }
     }
 
     /// Whether this round reads ahead.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
-        self.pause == Some(0)
+        self.is_due
+    }
+
+    /// Whether this round has not found out yet whether it reads from the device.
+    #[inline]
+    fn wants_sample(&self) -> bool {
+        self.is_useful && !self.is_sampled && !self.is_due
+    }
+
+    /// Reads the item of one of the requests in `input`, and lets the round read ahead if that is not in memory.
+    fn sample(&mut self, session: &Session, input: &[u8], limits: Limits, store: &dyn Store) {
+        self.is_sampled = true;
+        if session.protocol != Protocol::Redis || !session.is_authenticated {
+            return;
+        }
+        let (mut parser, mut position) = (Parser::new(limits), 0);
+        for _ in 0..SAMPLE_REQUESTS_MAX {
+            let frame = &input[position..];
+            let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { return };
+            position += consumed;
+            let arguments = parser.arguments(frame);
+            if arguments.is_empty() {
+                continue;
+            }
+            self.bytes.clear();
+            let mut has_key = false;
+            let is_mixed = commands::keys_to_read(arguments, &mut |key| {
+                if !has_key {
+                    self.bytes.extend_from_slice(key);
+                }
+                has_key = true;
+            });
+            if is_mixed && has_key {
+                let reads = store.database(session.database).prefetch(&[&self.bytes]).unwrap_or(0);
+                self.is_due = reads > 0;
+                break;
+            }
+        }
+        self.bytes.clear();
     }
 
     /// Notes that a connection has received something.
@@ -91,7 +142,8 @@ impl ReadsAhead {
                 unknown += store.database(keys[0].0).prefetch(&slices).unwrap_or(0);
             }
         }
-        self.pause = Some(if unknown * 8 > self.keys.len() { 0 } else { ROUNDS_PER_PROBE });
+        // A single read waits for no other.
+        self.is_due = unknown > 1 && unknown * KEYS_PER_READ > self.keys.len();
         self.keys.clear();
         self.bytes.clear();
         self.bytes.shrink_to(KEY_BYTES_MAX);
@@ -99,10 +151,20 @@ impl ReadsAhead {
 }
 
 impl Worker {
+    /// Finds out, with what a client has sent, whether this round reads ahead.
+    #[inline]
+    pub(super) fn sample(&mut self, number: usize, received: &[u8]) {
+        let connection = &self.connections[number];
+        if self.reads_ahead.wants_sample() && connection.input.is_empty() {
+            let (limits, store) = (self.shared.options.limits, &*self.shared.store);
+            self.reads_ahead.sample(&connection.session, received, limits, store);
+        }
+    }
+
     /// Processes what was received, after reading what it needs.
     pub(super) fn process_received(&mut self) {
-        if !self.reads_ahead.is_due() {
-            self.reads_ahead.pause = self.reads_ahead.pause.map(|rounds| rounds - 1);
+        self.reads_ahead.is_sampled = false;
+        if !self.reads_ahead.is_due {
             return;
         }
         let received = std::mem::take(&mut self.reads_ahead.received);
@@ -118,5 +180,70 @@ impl Worker {
         }
         self.reads_ahead.received = received;
         self.reads_ahead.received.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_protocol::{Limits, request};
+
+    use super::{KEYS_PER_READ, ReadsAhead};
+    use crate::get_batch::tests::{Echo, connections};
+    use crate::protocol::Protocol;
+    use crate::store::DatabaseNumber;
+
+    fn requests(all: &[&[&str]]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        all.iter().for_each(|words| request::encode(words, &mut bytes));
+        bytes
+    }
+
+    #[test]
+    fn a_round_reads_ahead_once_a_request_waits_for_the_device() {
+        let mut connections = connections(1);
+        let session = &mut connections[0].session;
+        session.protocol = Protocol::Redis;
+        let store = Echo { fails: false };
+        let cases: [(&[&[&str]], bool); 6] = [
+            (&[&["EXISTS", "on flash"]], true),
+            (&[&["EXISTS", "in memory"], &["EXISTS", "on flash"]], false),
+            (&[&["GET", "on flash"], &["PING"], &["SET", "on flash", "value"], &["INCR", "on flash"]], true),
+            (&[&["GET", "on flash"]], false),
+            (&[&["SET", "on flash", "value"]], false),
+            (&[&["MGET", "on flash", "in memory"]], true),
+        ];
+        for (all, is_due) in cases {
+            let mut reads_ahead = ReadsAhead::new(true);
+            assert!(reads_ahead.wants_sample());
+            reads_ahead.sample(session, &requests(all), Limits::default(), &store);
+            assert_eq!(reads_ahead.is_due(), is_due, "{all:?}");
+            assert!(!reads_ahead.wants_sample());
+        }
+        session.is_authenticated = false;
+        let mut reads_ahead = ReadsAhead::new(true);
+        reads_ahead.sample(session, &requests(&[&["EXISTS", "on flash"]]), Limits::default(), &store);
+        assert!(!reads_ahead.is_due());
+        assert!(!ReadsAhead::new(false).wants_sample());
+    }
+
+    #[test]
+    fn rounds_read_ahead_as_long_as_that_saves_more_than_it_costs() {
+        let store = Echo { fails: false };
+        for (on_flash, in_memory, is_due) in [
+            (0, 0, false),
+            (1, 0, false),
+            (2, 0, true),
+            (2, 2 * KEYS_PER_READ - 3, true),
+            (2, 2 * KEYS_PER_READ, false),
+        ] {
+            let mut reads_ahead = ReadsAhead { is_due: true, ..ReadsAhead::new(true) };
+            for key in vec!["on flash"; on_flash].into_iter().chain(vec!["in memory"; in_memory]) {
+                let start = reads_ahead.bytes.len();
+                reads_ahead.bytes.extend_from_slice(key.as_bytes());
+                reads_ahead.keys.push((DatabaseNumber::default(), start..start + key.len()));
+            }
+            reads_ahead.read(&store);
+            assert_eq!(reads_ahead.is_due(), is_due, "{on_flash} and {in_memory}");
+        }
     }
 }
