@@ -8,8 +8,9 @@ use std::time::Duration;
 use alluvium_protocol::{Limits, memcached};
 
 use crate::ServerError;
+use crate::acl::Users;
 use crate::changes::Classes;
-
+use crate::commands;
 use crate::password::Password;
 #[cfg(feature = "tls")]
 use crate::socket::TlsFiles;
@@ -100,12 +101,31 @@ pub struct TlsOptions {
 }
 
 impl ServerOptions {
-    /// Checks what can be checked without opening anything.
+    /// Checks what can be checked without listening or opening a store. Reads the file of users.
     ///
     /// # Errors
-    /// Addresses that other machines can reach although they are not allowed, and letters that name no events.
+    /// Addresses that other machines can reach although they are not allowed, letters that name no events, and a wrong
+    /// file of users.
     pub fn check(&self) -> Result<(), ServerError> {
         self.event_classes()?;
+        self.as_open_as(&self.users()?).check_addresses()
+    }
+
+    /// The users, from the password and the file.
+    pub(crate) fn users(&self) -> Result<Users, ServerError> {
+        let (password, file) = (self.password.clone(), self.acl_file.as_deref());
+        Users::new(commands::catalog(), password, file).map_err(ServerError::Users)
+    }
+
+    /// The options by which addresses are checked: with a file, `users` may let everyone in.
+    pub(crate) fn as_open_as(&self, users: &Users) -> Self {
+        match users.default().needs_no_password() {
+            true => Self { password: None, acl_file: None, ..self.clone() },
+            false => self.clone(),
+        }
+    }
+
+    fn check_addresses(&self) -> Result<(), ServerError> {
         self.check_address(self.address)?;
         self.memcached_address.map_or(Ok(()), |address| self.check_address(address))?;
         #[cfg(feature = "tls")]
@@ -133,7 +153,6 @@ impl ServerOptions {
     }
 
     pub(crate) fn check_address(&self, address: SocketAddr) -> Result<(), ServerError> {
-        // Whether the users of a file have passwords is known when it has been read.
         let may_have_password = self.password.is_some() || self.acl_file.is_some();
         if address.ip().is_loopback() || self.allow_remote || may_have_password {
             Ok(())

@@ -10,11 +10,9 @@ use std::time::Instant;
 use alluvium::Db;
 
 use crate::acceptor::Acceptor;
-use crate::acl::Users;
 use crate::backups;
 use crate::changes::Observers;
 use crate::client_memory::ClientMemory;
-use crate::commands;
 use crate::descriptors;
 use crate::engine::EngineStore;
 use crate::inbox::Inbox;
@@ -89,16 +87,8 @@ impl Server {
         listeners: Listeners,
         store: Arc<dyn Store>,
     ) -> Result<Self, ServerError> {
-        let users = Users::new(commands::catalog(), options.password.clone(), options.acl_file.as_deref())
-            .map_err(ServerError::Users)?;
-        // A file of users may let everyone in.
-        let listening = match users.default().needs_no_password() {
-            true => {
-                let open = ServerOptions { password: None, acl_file: None, ..options.clone() };
-                socket::for_clients(&open, listeners.clients)?
-            }
-            false => socket::for_clients(&options, listeners.clients)?,
-        };
+        let users = options.users()?;
+        let listening = socket::for_clients(&options.as_open_as(&users), listeners.clients)?;
         let metrics = socket::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let metrics = metrics.transpose().map_err(ServerError::io("listen for requests of metrics"))?;
         let address = internet_address(&listening, |_| true).unwrap_or(options.address);

@@ -15,7 +15,7 @@ const LOOM_TESTS: [(&str, &str, &str); 3] = [
 
 /// The engine's sweep of damage, with one in `stride` bytes changed.
 pub fn sweep(stride: usize) -> Result<(), String> {
-    let line = "cargo test --package alluvium --test sweep";
+    let line = "cargo test --package alluvium --test all sweep::";
     let mut command = shell::command(line);
     command.env("ALLUVIUM_SWEEP", stride.max(1).to_string());
     shell::run_command(line, command)

@@ -22,15 +22,26 @@ pub enum Operation {
     Delete,
     /// Asks whether there is an item.
     Exists,
+    /// Has the value of an item sent back: what the server takes without a store.
+    Echo,
 }
 
-const NAMES: [(&str, Operation); 6] = [
+impl Operation {
+    /// Whether the reply has the value.
+    #[inline]
+    pub fn returns_value(self) -> bool {
+        matches!(self, Self::Get | Self::Echo)
+    }
+}
+
+const NAMES: [(&str, Operation); 7] = [
     ("get", Operation::Get),
     ("set", Operation::Set),
     ("setnx", Operation::SetIfAbsent),
     ("incr", Operation::Increment),
     ("del", Operation::Delete),
     ("exists", Operation::Exists),
+    ("echo", Operation::Echo),
 ];
 
 /// Operations with their shares.

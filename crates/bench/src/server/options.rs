@@ -29,7 +29,7 @@ pub struct ServerBenchOptions {
     /// Bytes of a value; a key has 16
     #[arg(long, default_value = "100", value_parser = units::parse_bytes)]
     pub value_size: u64,
-    /// Shares of requests: get, set, setnx, incr, del, exists
+    /// Shares of requests: get, set, setnx, incr, del, exists, echo
     #[arg(long, default_value = "get=95,set=5")]
     pub mix: Mix,
     /// How long requests are sent; 0 for not at all

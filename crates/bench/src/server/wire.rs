@@ -65,6 +65,12 @@ impl Protocol {
             Operation::SetCounter => {
                 append(out, &[b"*3\r\n$3\r\nSET\r\n$16\r\n", &key, b"\r\n$1\r\n1\r\n"]);
             }
+            Operation::Echo => {
+                let value_len = value_bytes.to_string();
+                append(out, &[b"*2\r\n$4\r\nECHO\r\n$", value_len.as_bytes(), b"\r\n"]);
+                append_value(item, value_bytes, out);
+                out.extend_from_slice(b"\r\n");
+            }
             Operation::Set | Operation::SetIfAbsent => {
                 let is_conditional = operation == Operation::SetIfAbsent;
                 let head: &[u8] = if is_conditional { b"*4" } else { b"*3" };
@@ -93,7 +99,7 @@ impl Protocol {
                 let announced = length.fold(0, |sum, digit| sum * 10 + usize::from(digit));
                 if digits.first() == Some(&b'-') {
                     Reply::Absent(line.len())
-                } else if request.operation != Operation::Get || announced != value_bytes {
+                } else if !request.operation.returns_value() || announced != value_bytes {
                     return Err(wrong(request, bytes));
                 } else if bytes.len() < line.len() + value_bytes + 2 {
                     Reply::Incomplete

@@ -1,0 +1,30 @@
+//! The tests of the server over sockets. In one program, so that it is linked once.
+
+mod cache_mode;
+mod clients;
+mod collections;
+mod commits;
+mod common;
+mod counts;
+mod debug;
+mod dumps;
+mod events;
+mod exchanged_databases;
+mod expiry;
+mod health;
+mod introspection;
+mod loads;
+mod memcached;
+mod memory;
+mod metadata;
+mod metrics;
+mod monitor;
+mod pubsub;
+mod replies;
+mod saves;
+mod scripts;
+mod settings;
+mod sockets;
+mod tracking;
+mod transactions;
+mod users;
