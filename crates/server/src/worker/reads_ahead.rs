@@ -17,8 +17,9 @@ use crate::store::{DatabaseNumber, Store};
 
 /// A read from the device takes about as long as looking up this many keys in memory, which reading ahead adds.
 const KEYS_PER_READ: usize = 128;
-/// Number of requests among which a round looks for one that may wait for a read.
+/// Number of requests of a client among which a round looks for one that may wait for a read, and of such clients.
 const SAMPLE_REQUESTS_MAX: usize = 16;
+const SAMPLE_CLIENTS_MAX: u32 = 4;
 /// Maximum number of keys that are read ahead in a round.
 const KEYS_MAX: usize = 1024;
 /// Maximum bytes of these keys. The last key may cross it.
@@ -30,8 +31,8 @@ pub(super) struct ReadsAhead {
     is_useful: bool,
     /// Whether this round reads ahead.
     is_due: bool,
-    /// Whether this round has looked for reads from the device.
-    is_sampled: bool,
+    /// Number of clients whose requests may still tell whether this round reads from the device.
+    samples_left: u32,
     /// Connections that have received something in this round, if it reads ahead.
     received: Vec<usize>,
     /// Keys, and where they are in `bytes`.
@@ -44,7 +45,7 @@ impl ReadsAhead {
         Self {
             is_useful,
             is_due: false,
-            is_sampled: false,
+            samples_left: SAMPLE_CLIENTS_MAX,
             received: Vec::new(),
             keys: Vec::new(),
             bytes: Vec::new(),
@@ -60,27 +61,26 @@ impl ReadsAhead {
     /// Whether this round has not found out yet whether it reads from the device.
     #[inline]
     fn wants_sample(&self) -> bool {
-        self.is_useful && !self.is_sampled && !self.is_due
+        self.is_useful && self.samples_left > 0 && !self.is_due
     }
 
     /// Reads the item of one of the requests in `input`, and lets the round read ahead if that is not in memory.
     fn sample(&mut self, session: &Session, input: &[u8], limits: Limits, store: &dyn Store) {
-        self.is_sampled = true;
+        self.samples_left -= 1;
         if session.protocol != Protocol::Redis || !session.is_authenticated {
             return;
         }
         let (mut parser, mut position) = (Parser::new(limits), 0);
+        let (mut has_key, mut is_mixed) = (false, false);
         for _ in 0..SAMPLE_REQUESTS_MAX {
             let frame = &input[position..];
-            let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { return };
+            let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { break };
             position += consumed;
             let arguments = parser.arguments(frame);
             if arguments.is_empty() {
                 continue;
             }
-            self.bytes.clear();
-            let mut has_key = false;
-            let is_mixed = commands::keys_to_read(arguments, &mut |key| {
+            is_mixed |= commands::keys_to_read(arguments, &mut |key| {
                 if !has_key {
                     self.bytes.extend_from_slice(key);
                 }
@@ -89,6 +89,7 @@ impl ReadsAhead {
             if is_mixed && has_key {
                 let reads = store.database(session.database).prefetch(&[&self.bytes]).unwrap_or(0);
                 self.is_due = reads > 0;
+                self.samples_left = 0;
                 break;
             }
         }
@@ -163,7 +164,7 @@ impl Worker {
 
     /// Processes what was received, after reading what it needs.
     pub(super) fn process_received(&mut self) {
-        self.reads_ahead.is_sampled = false;
+        self.reads_ahead.samples_left = SAMPLE_CLIENTS_MAX;
         if !self.reads_ahead.is_due {
             return;
         }
@@ -204,10 +205,12 @@ mod tests {
         let session = &mut connections[0].session;
         session.protocol = Protocol::Redis;
         let store = Echo { fails: false };
-        let cases: [(&[&[&str]], bool); 6] = [
+        let cases: [(&[&[&str]], bool); 8] = [
             (&[&["EXISTS", "on flash"]], true),
             (&[&["EXISTS", "in memory"], &["EXISTS", "on flash"]], false),
-            (&[&["GET", "on flash"], &["PING"], &["SET", "on flash", "value"], &["INCR", "on flash"]], true),
+            (&[&["GET", "on flash"], &["PING"]], false),
+            (&[&["GET", "on flash"], &["SET", "in memory", "value"]], true),
+            (&[&["SET", "in memory", "value"], &["GET", "on flash"]], true),
             (&[&["GET", "on flash"]], false),
             (&[&["SET", "on flash", "value"]], false),
             (&[&["MGET", "on flash", "in memory"]], true),
@@ -217,7 +220,7 @@ mod tests {
             assert!(reads_ahead.wants_sample());
             reads_ahead.sample(session, &requests(all), Limits::default(), &store);
             assert_eq!(reads_ahead.is_due(), is_due, "{all:?}");
-            assert!(!reads_ahead.wants_sample());
+            assert_eq!(reads_ahead.wants_sample(), all.iter().all(|words| words[0] != "EXISTS") && !is_due);
         }
         session.is_authenticated = false;
         let mut reads_ahead = ReadsAhead::new(true);
