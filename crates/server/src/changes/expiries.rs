@@ -5,7 +5,7 @@
 //! server remembers the expiry of keys that are written, and of keys that such clients read, up to a bound.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,25 +24,53 @@ const ENTRY_BYTES: usize = 160;
 const AT_ONCE: usize = 1024;
 /// How often it is looked for keys that have expired.
 const PERIOD: Duration = Duration::from_millis(100);
+/// How long an expired key is left to a writer that publishes its end. One that does not take effect leaves it to
+/// others.
+const NOTICED_MS: u64 = 1000;
 
 /// Keys with their expiry.
 #[derive(Debug, Default)]
 pub(crate) struct Expiries {
     entries: Mutex<Entries>,
-    /// Number of keys. While it is 0, no lock is taken.
+    /// Number of keys. While it is 0 and the end of none is published, no lock is taken.
     len: AtomicUsize,
+    /// Held while the end of a key is published, so that what its next writer publishes comes later.
+    publishing: Mutex<()>,
+    is_publishing: AtomicBool,
+}
+
+/// When a key expires.
+#[derive(Clone, Copy, Debug)]
+struct Expiry {
+    at_ms: u64,
+    /// When a writer found that it had expired.
+    noticed_ms: Option<u64>,
+}
+
+/// A key that has expired.
+#[derive(Debug, PartialEq, Eq)]
+struct Due {
+    database: DatabaseNumber,
+    key: Arc<[u8]>,
+    at_ms: u64,
 }
 
 #[derive(Debug, Default)]
 struct Entries {
-    by_key: HashMap<(DatabaseNumber, Arc<[u8]>), u64>,
+    by_key: HashMap<(DatabaseNumber, Arc<[u8]>), Expiry>,
     by_time: BTreeSet<(u64, DatabaseNumber, Arc<[u8]>)>,
     bytes: usize,
 }
 
 impl Entries {
+    /// Whether no writer publishes the end of this key.
+    fn is_left(&self, database: DatabaseNumber, key: &Arc<[u8]>, now_ms: u64) -> bool {
+        let expiry = self.by_key.get(&(database, key.clone()));
+        expiry.is_some_and(|expiry| expiry.noticed_ms.is_none_or(|noticed| noticed + NOTICED_MS <= now_ms))
+    }
+
     fn remove(&mut self, database: DatabaseNumber, key: &Arc<[u8]>) {
-        if let Some(at_ms) = self.by_key.remove(&(database, key.clone())) {
+        if let Some(Expiry { at_ms, .. }) = self.by_key.remove(&(database, key.clone())) {
             self.by_time.remove(&(at_ms, database, key.clone()));
             self.bytes -= key.len() + ENTRY_BYTES;
         }
@@ -67,18 +95,25 @@ impl Expiries {
         {
             entries.bytes += key.len() + ENTRY_BYTES;
             entries.by_time.insert((at_ms, database, key.clone()));
-            entries.by_key.insert((database, key), at_ms);
+            entries.by_key.insert((database, key), Expiry { at_ms, noticed_ms: None });
         }
         self.len.store(entries.by_key.len(), Ordering::Relaxed);
     }
 
-    /// Whether a key has expired, which was not noticed yet.
+    /// Whether a key has expired and nobody was told; the caller, who writes it, tells.
     pub(super) fn is_due(&self, database: DatabaseNumber, key: &[u8]) -> bool {
-        if self.len.load(Ordering::Relaxed) == 0 {
+        if self.len.load(Ordering::SeqCst) == 0 && !self.is_publishing.load(Ordering::SeqCst) {
             return false;
         }
-        let at_ms = self.entries().by_key.get(&(database, key.into())).copied();
-        at_ms.is_some_and(|at_ms| at_ms <= now_ms())
+        let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
+        let now_ms = now_ms();
+        let mut entries = self.entries();
+        let Some(expiry) = entries.by_key.get_mut(&(database, key.into())) else { return false };
+        let is_due = expiry.at_ms <= now_ms;
+        if is_due {
+            expiry.noticed_ms = Some(now_ms);
+        }
+        is_due
     }
 
     /// Forgets the keys of a database.
@@ -92,17 +127,34 @@ impl Expiries {
         self.len.store(entries.by_key.len(), Ordering::Relaxed);
     }
 
-    /// Takes some keys that have expired at `now_ms`.
-    fn take_due(&self, now_ms: u64) -> Vec<(DatabaseNumber, Arc<[u8]>)> {
+    /// Some keys that have expired at `now_ms`, without those that are left to a writer.
+    fn due(&self, now_ms: u64) -> Vec<Due> {
         if self.len.load(Ordering::Relaxed) == 0 {
             return Vec::new();
         }
+        let entries = self.entries();
+        let due = entries.by_time.iter().take_while(|(at_ms, ..)| *at_ms <= now_ms);
+        due.filter(|(_, database, key)| entries.is_left(*database, key, now_ms))
+            .take(AT_ONCE)
+            .map(|(at_ms, database, key)| Due { database: *database, key: key.clone(), at_ms: *at_ms })
+            .collect()
+    }
+
+    /// Forgets a key that has expired and calls `publish`, unless a writer was faster.
+    fn publish(&self, due: &Due, publish: impl FnOnce()) {
+        let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = self.entries();
-        let due = entries.by_time.iter().take_while(|(at_ms, ..)| *at_ms <= now_ms).take(AT_ONCE);
-        let due: Vec<_> = due.map(|(_, database, key)| (*database, key.clone())).collect();
-        due.iter().for_each(|(database, key)| entries.remove(*database, key));
-        self.len.store(entries.by_key.len(), Ordering::Relaxed);
-        due
+        let known = entries.by_key.get(&(due.database, due.key.clone())).map(|expiry| expiry.at_ms);
+        if known != Some(due.at_ms) || !entries.is_left(due.database, &due.key, now_ms()) {
+            return;
+        }
+        // Before the key is forgotten, so that its next writer waits.
+        self.is_publishing.store(true, Ordering::SeqCst);
+        entries.remove(due.database, &due.key);
+        self.len.store(entries.by_key.len(), Ordering::SeqCst);
+        drop(entries);
+        publish();
+        self.is_publishing.store(false, Ordering::SeqCst);
     }
 }
 
@@ -118,17 +170,21 @@ pub(crate) fn expire_due(shared: &Shared) -> Option<Duration> {
     if !observed.has_tracking() && !observed.classes().intersects(Classes::EXPIRED) {
         return None;
     }
-    let due = shared.expiries.take_due(now_ms());
-    let wait = if due.len() == AT_ONCE { Duration::ZERO } else { PERIOD };
-    let mut outbox = Outbox::default();
-    for (database, key) in due {
+    let due = shared.expiries.due(now_ms());
+    let mut published = 0;
+    for due in &due {
         // If it is there, it was written since, and that write has noted its expiry, or will.
-        if let Ok(false) = shared.store.database(database).contains(&key) {
-            super::record(&mut outbox, shared, Change { database, key, writer: 0 }, Event::EXPIRED);
+        if let Ok(false) = shared.store.database(due.database).contains(&due.key) {
+            shared.expiries.publish(due, || {
+                let (mut outbox, key) = (Outbox::default(), (&*due.key).into());
+                let change = Change { database: due.database, key, writer: 0 };
+                super::record(&mut outbox, shared, change, Event::EXPIRED);
+                outbox.send(shared);
+                published += 1;
+            });
         }
     }
-    outbox.send(shared);
-    Some(wait)
+    Some(if due.len() == AT_ONCE && published > 0 { Duration::ZERO } else { PERIOD })
 }
 
 #[cfg(test)]
@@ -145,13 +201,41 @@ mod tests {
         expiries.note(zero, b"a", Some(25));
         expiries.note(zero, b"c", Some(5));
         expiries.note(zero, b"c", None);
-        assert_eq!(expiries.take_due(19), []);
-        assert_eq!(expiries.take_due(25), [(zero, b"b"[..].into()), (zero, b"a"[..].into())]);
-        assert_eq!(expiries.take_due(25), []);
+        assert_eq!(keys(&expiries, 19), Vec::<Box<[u8]>>::new());
+        let due = expiries.due(25);
+        assert_eq!(keys(&expiries, 25), [b"b".as_slice().into(), b"a".as_slice().into()]);
+        let mut published = 0;
+        for due in due.iter().chain(&due) {
+            expiries.publish(due, || published += 1);
+        }
+        assert_eq!(published, 2);
+        assert_eq!(expiries.due(25), []);
         assert!(expiries.is_due(one, b"b"));
+        // It is left to the writer that has asked.
+        assert_eq!(expiries.due(now_ms()), []);
+        assert_eq!(keys(&expiries, now_ms() + NOTICED_MS).len(), 1);
         expiries.clear(one);
-        assert_eq!(expiries.take_due(100), []);
+        assert_eq!(expiries.due(u64::MAX), []);
         assert_eq!(expiries.entries().bytes, 0);
+    }
+
+    #[test]
+    fn a_writer_waits_until_the_end_of_its_key_is_published() {
+        let expiries = Expiries::default();
+        expiries.note(DatabaseNumber::FIRST, b"a", Some(10));
+        let due = expiries.due(10);
+        std::thread::scope(|scope| {
+            let (sender, receiver) = std::sync::mpsc::channel();
+            expiries.publish(&due[0], || {
+                let expiries = &expiries;
+                scope.spawn(move || {
+                    assert!(!expiries.is_due(DatabaseNumber::FIRST, b"a"));
+                    sender.send(()).unwrap();
+                });
+                receiver.recv_timeout(Duration::from_millis(20)).unwrap_err();
+            });
+            receiver.recv().unwrap();
+        });
     }
 
     #[test]
@@ -162,6 +246,10 @@ mod tests {
             let key = [&[number], &key[..]].concat();
             expiries.note(DatabaseNumber::FIRST, &key, Some(1));
         }
-        assert_eq!(expiries.take_due(1).len(), 63);
+        assert_eq!(expiries.due(1).len(), 63);
+    }
+
+    fn keys(expiries: &Expiries, now_ms: u64) -> Vec<Box<[u8]>> {
+        expiries.due(now_ms).iter().map(|due| (&*due.key).into()).collect()
     }
 }

@@ -124,15 +124,15 @@ impl Worker {
         loop {
             self.poller.wait(&mut events, self.timeout(deadline))?;
             let now = Instant::now();
+            // Before what it announces is taken: a wake-up that comes later must not be discarded.
+            if events.iter().any(|event| event.token == WAKE_TOKEN) {
+                self.inbox.waker().drain();
+            }
             self.take_commits();
             self.take_messages();
-            for event in &events {
-                if event.token == WAKE_TOKEN {
-                    self.inbox.waker().drain();
-                } else {
-                    self.has_overlapped = true;
-                    self.on_event(*event, now);
-                }
+            for event in events.iter().filter(|event| event.token != WAKE_TOKEN) {
+                self.has_overlapped = true;
+                self.on_event(*event, now);
             }
             self.process_received();
             self.take_answers();

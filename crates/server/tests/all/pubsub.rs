@@ -125,3 +125,29 @@ fn each_subscriber_gets_each_message_once_and_in_order() {
         }
     });
 }
+
+/// Two messages for one worker at the same time: the wake-up for the second one must not be discarded with the first.
+#[test]
+fn no_message_waits_for_a_later_one() {
+    const ROUNDS: usize = 2000;
+    let server = server();
+    let mut listener = server.client();
+    listener.ask(&["SUBSCRIBE", "news"]);
+    let round = std::sync::Barrier::new(3);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut publisher = server.client();
+                for _ in 0..ROUNDS {
+                    round.wait();
+                    publisher.ask(&["PUBLISH", "news", "hello"]);
+                }
+            });
+        }
+        for _ in 0..ROUNDS {
+            round.wait();
+            assert_eq!(next(&mut listener), message(&["message", "news", "hello"]));
+            assert_eq!(next(&mut listener), message(&["message", "news", "hello"]));
+        }
+    });
+}
