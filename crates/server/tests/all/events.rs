@@ -213,9 +213,11 @@ fn keys_that_expire_are_published() {
     }
     // A write over an expired key comes after its end.
     client.ask(&["CONFIG", "SET", "notify-keyspace-events", "x$E"]);
-    client.ask(&["SET", "d", "1", "PX", "1"]);
+    client.ask(&["SET", "d", "1", "PX", "250"]);
     assert_eq!(next(&mut listener), "__keyevent@0__:set d");
-    std::thread::sleep(Duration::from_millis(5));
+    while client.ask(&["EXISTS", "d"]) == Value::Integer(1) {
+        std::thread::sleep(Duration::from_millis(1));
+    }
     client.ask(&["SET", "d", "2"]);
     assert_eq!(next(&mut listener), "__keyevent@0__:expired d");
     assert_eq!(next(&mut listener), "__keyevent@0__:set d");
