@@ -39,13 +39,18 @@ pub fn resp(bytes: &[u8]) {
     }
 }
 
-/// Reads `bytes` as a dump, and as a dump that lacks its footers.
+/// Reads `bytes` as a dump of a value and of libraries, and as a dump that lacks its footers.
 ///
 /// # Panics
 /// When strings are longer than allowed, or the value written again is read differently. Never otherwise.
 pub fn dump(bytes: &[u8]) {
     let limits = Limits { bulk_bytes_max: 4096, ..Limits::default() };
     for payload in [bytes.to_vec(), dump::finish(bytes.to_vec())] {
+        if let Ok(sources) = dump::decode_libraries(&payload, limits) {
+            assert!(sources.iter().map(Vec::len).sum::<usize>() <= limits.bulk_bytes_max);
+            let again = dump::encode_libraries(sources.iter().map(Vec::as_slice));
+            assert_eq!(dump::decode_libraries(&again, limits), Ok(sources));
+        }
         let Ok(dumped) = dump::decode(&payload, limits) else { continue };
         let again = match &dumped {
             Dumped::String(value) => dump::encode_string(value),
@@ -70,6 +75,7 @@ pub fn dump_samples() -> Vec<Vec<u8>> {
         b"\x04\x02\x01a\xc0\x01\x01b\x04text".to_vec(),
         b"\x0b\x0e\x02\0\0\0\x03\0\0\0\xfd\xff\x01\0\x02\0".to_vec(),
         b"\x0d\x0f\x0f\0\0\0\x0c\0\0\0\x02\0\0\xf3\x02\xf6\xff".to_vec(),
+        b"\xf5\x0d#!lua name=a\n\xf5\xc3\x09\x40\x64\x01\x61\x61\xe0\x57\x00\x01\x61\x61".to_vec(),
         b"\x10\x10\x10\0\0\0\x04\0\x81a\x02\x01\x01\x02\x01\x03\x01\xff".to_vec(),
     ]
 }

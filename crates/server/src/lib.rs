@@ -81,6 +81,6 @@ pub use shutdown::ShutdownHandle;
 pub use socket::TlsFiles;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, FoundOrLong, Keep, Kind,
-    LongValue, Mark, NoCollections, NothingStored, Report, ReportValue, Store, StoreError, StoreHealth,
-    Watch, WrongType,
+    LibraryChange, LongValue, Mark, NoCollections, NothingStored, Report, ReportValue, Store, StoreError,
+    StoreHealth, Watch, WrongType,
 };

@@ -101,6 +101,10 @@ impl Server {
         let descriptors = descriptors::clients_max(usize::MAX, options.workers.get(), metrics.is_some());
         let clients_max_limit = descriptors.min(memory.connections_max());
         let idle_timeout_ms = options.idle_timeout.map_or(0, |timeout| timeout.as_millis().max(1) as u64);
+        #[cfg(feature = "scripting")]
+        let libraries = crate::scripting::Libraries::default();
+        #[cfg(feature = "scripting")]
+        crate::scripting::load_stored(&libraries, &*store).map_err(ServerError::Store)?;
         let shared = Arc::new(Shared {
             clients_max: options.clients_max.min(clients_max_limit).into(),
             clients_max_limit,
@@ -119,6 +123,10 @@ impl Server {
             expiries: Default::default(),
             #[cfg(feature = "scripting")]
             scripts: Default::default(),
+            #[cfg(feature = "scripting")]
+            libraries,
+            #[cfg(feature = "scripting")]
+            running: Default::default(),
             memcached: Default::default(),
             started: Instant::now(),
             shutdown,

@@ -54,6 +54,10 @@ pub(crate) struct Shared {
     pub(crate) expiries: Expiries,
     #[cfg(feature = "scripting")]
     pub(crate) scripts: crate::scripting::Scripts,
+    #[cfg(feature = "scripting")]
+    pub(crate) libraries: crate::scripting::Libraries,
+    #[cfg(feature = "scripting")]
+    pub(crate) running: crate::scripting::Running,
     pub(crate) memcached: State,
     pub(crate) started: Instant,
     pub(crate) shutdown: ShutdownHandle,

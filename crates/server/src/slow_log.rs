@@ -112,7 +112,7 @@ impl SlowLog {
 }
 
 /// The arguments as they are kept: the first ones, cut, and those from `secret_from` on not at all.
-fn shown(arguments: Arguments<'_>, secret_from: usize) -> Vec<Box<[u8]>> {
+pub(crate) fn shown(arguments: Arguments<'_>, secret_from: usize) -> Vec<Box<[u8]>> {
     let kept = if arguments.len() > ARGUMENTS_MAX { ARGUMENTS_MAX - 1 } else { arguments.len() };
     let mut shown: Vec<Box<[u8]>> = Vec::with_capacity(kept + 1);
     for (position, argument) in arguments.iter().take(kept).enumerate() {

@@ -11,6 +11,7 @@
 //! string, which is read, but not written.
 
 mod crc64;
+mod libraries;
 mod packed;
 mod reader;
 
@@ -18,6 +19,7 @@ use std::collections::HashSet;
 
 use crate::{Limits, integer};
 use crc64::crc64;
+pub use libraries::{decode_libraries, encode_libraries};
 use reader::{INTEGER_8, INTEGER_16, INTEGER_32, LENGTH_32, LENGTH_64, Reader};
 
 /// Version of the format in Redis 7.0.
@@ -49,6 +51,8 @@ pub enum DumpError {
     Footer,
     /// It is of a type that is not known, broken, or larger than allowed.
     Content,
+    /// It is of a value where libraries are expected.
+    Kind,
 }
 
 /// The payload of a string. Nothing is compressed; integers that fit in 32 bits are stored as such, as in Redis.
@@ -125,12 +129,18 @@ pub(crate) fn finish(mut payload: Vec<u8>) -> Vec<u8> {
 /// # Errors
 /// [`DumpError`] if there is none.
 pub fn decode(payload: &[u8], limits: Limits) -> Result<Dumped, DumpError> {
+    let mut reader = Reader::new(checked(payload)?, limits.bulk_bytes_max);
+    read(&mut reader, limits.arguments_max).ok_or(DumpError::Content)
+}
+
+/// What is before the footers, if these are right.
+fn checked(payload: &[u8]) -> Result<&[u8], DumpError> {
     let (content, checksum) = payload.split_last_chunk().ok_or(DumpError::Footer)?;
     let (body, version) = content.split_last_chunk().ok_or(DumpError::Footer)?;
     if u16::from_le_bytes(*version) > VERSION || crc64(content) != u64::from_le_bytes(*checksum) {
         return Err(DumpError::Footer);
     }
-    read(&mut Reader::new(body, limits.bulk_bytes_max), limits.arguments_max).ok_or(DumpError::Content)
+    Ok(body)
 }
 
 fn read(reader: &mut Reader<'_>, strings_max: usize) -> Option<Dumped> {

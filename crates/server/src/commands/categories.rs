@@ -22,7 +22,7 @@ pub(super) fn categories(container: Option<&Command>, command: &Command) -> Vec<
 
 /// Scripts may do anything, so they are in no category of what they do.
 fn is_evaluation(name: &str) -> bool {
-    matches!(name, "eval" | "eval_ro" | "evalsha" | "evalsha_ro")
+    matches!(name, "eval" | "eval_ro" | "evalsha" | "evalsha_ro" | "fcall" | "fcall_ro")
 }
 
 /// Commands that are dangerous although they do not administer the server: they are slow, remove much, or show much.

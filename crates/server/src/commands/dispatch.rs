@@ -13,8 +13,8 @@ use crate::reply_room::RoomState;
 use crate::session::{Replies, Session};
 
 /// Whether executing a request may write to the store.
-pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
-    let Some(command) = find(name) else { return false };
+pub(crate) fn may_write(arguments: Arguments<'_>, session: &Session) -> bool {
+    let Some(command) = resolve_name(arguments) else { return false };
     match &session.transaction {
         Some(queue) => command.name == exec::COMMAND.name && queue.has_writes,
         None => command.is_write(),
@@ -22,10 +22,10 @@ pub(crate) fn may_write(name: &[u8], session: &Session) -> bool {
 }
 
 /// Whether a request must wait while others are paused. `CLIENT` does not, so that the pause can be ended.
-pub(crate) fn waits(paused: Paused, name: &[u8], session: &Session) -> bool {
+pub(crate) fn waits(paused: Paused, arguments: Arguments<'_>, session: &Session) -> bool {
     match paused {
-        Paused::Writes => may_write(name, session),
-        Paused::All => !name.eq_ignore_ascii_case(client::COMMAND.name.as_bytes()),
+        Paused::Writes => may_write(arguments, session),
+        Paused::All => !arguments[0].eq_ignore_ascii_case(client::COMMAND.name.as_bytes()),
     }
 }
 

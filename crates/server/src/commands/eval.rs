@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use alluvium_protocol::integer;
+
 use super::{Command, Context, Failure};
 use crate::reply_room::RoomState;
-use crate::scripting::{self, Digest, Outcome, Request};
+use crate::scripting::{self, Outcome, Program, Request};
 use crate::tracking::{Mode, Reading};
 
 pub(super) const COMMAND: Command = Command {
@@ -36,7 +38,7 @@ fn eval(context: &mut Context<'_>) -> Result<(), Failure> {
 pub(super) fn eval_source(context: &mut Context<'_>, is_read_only: bool) -> Result<(), Failure> {
     let source = context.arguments.get(1).unwrap_or_default();
     let digest = context.shared.scripts.insert(source).ok_or(Failure::Fixed(FULL))?;
-    execute(context, digest, source, is_read_only)
+    execute_script(context, Program::Script { digest, source }, is_read_only)
 }
 
 /// Executes the script whose digest is in the request.
@@ -46,28 +48,46 @@ pub(super) fn eval_digest(context: &mut Context<'_>, is_read_only: bool) -> Resu
         .scripts
         .get(&context.arguments[1])
         .ok_or(Failure::Fixed("NOSCRIPT No matching script. Please use EVAL."))?;
-    execute(context, digest, &source, is_read_only)
+    execute_script(context, Program::Script { digest, source: &source }, is_read_only)
 }
 
 /// The error when no more scripts are kept.
 pub(super) const FULL: &str = "ERR too many scripts are cached: see SCRIPT FLUSH";
 
-fn execute(
+fn execute_script(
     context: &mut Context<'_>,
-    digest: Digest,
-    source: &[u8],
+    program: Program<'_>,
+    is_read_only: bool,
+) -> Result<(), Failure> {
+    let keys = keys_len(context, Failure::NOT_AN_INTEGER)?;
+    show(context);
+    execute(context, program, keys, is_read_only)
+}
+
+/// Shows the request to monitors, in front of the commands of the script.
+pub(super) fn show(context: &mut Context<'_>) {
+    if let Some(command) = super::find(&context.arguments[0]) {
+        super::observe::show(command, context);
+    }
+}
+
+/// Number of the keys that the request names.
+pub(super) fn keys_len(context: &Context<'_>, no_number: Failure) -> Result<usize, Failure> {
+    let keys = integer::parse(&context.arguments[2]).ok_or(no_number)?;
+    if keys > context.arguments.len() as i64 - 3 {
+        return Err(Failure::Fixed("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(keys).map_err(|_| Failure::Fixed("ERR Number of keys can't be negative"))
+}
+
+/// Executes a script or a function, as one transaction.
+pub(super) fn execute(
+    context: &mut Context<'_>,
+    program: Program<'_>,
+    keys: usize,
     is_read_only: bool,
 ) -> Result<(), Failure> {
     let arguments = context.arguments;
-    let keys = context.integer(2)?;
-    if keys > arguments.len() as i64 - 3 {
-        return Err(Failure::Fixed("ERR Number of keys can't be greater than number of args"));
-    }
-    let keys = usize::try_from(keys).map_err(|_| Failure::Fixed("ERR Number of keys can't be negative"))?;
-    if let Some(command) = super::find(&arguments[0]) {
-        // In front of the commands of the script.
-        super::observe::show(command, context);
-    }
     let tracking = context.session.tracking.clone().filter(Reading::registers);
     let tracking = tracking.map(|reading| Reading { mode: Mode::All, ..reading });
     let (start, messages) = (context.reply.buffered_bytes(), context.outbox.len());
@@ -76,8 +96,8 @@ fn execute(
         context.reply.rewind(start);
         context.outbox.truncate(messages);
         let request = Request {
-            digest,
-            source,
+            program,
+            command: arguments,
             keys: arguments.range(3..3 + keys),
             arguments: arguments.from(3 + keys),
             is_read_only,

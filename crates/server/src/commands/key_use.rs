@@ -23,7 +23,7 @@ pub(crate) fn key_positions(command: &Command, arguments: Arguments<'_>) -> Vec<
 /// Where a command has the number of its keys, which come behind it.
 pub(super) fn counted_at(command: &Command) -> Option<usize> {
     match command.name {
-        "eval" | "eval_ro" | "evalsha" | "evalsha_ro" => Some(2),
+        "eval" | "eval_ro" | "evalsha" | "evalsha_ro" | "fcall" | "fcall_ro" => Some(2),
         "sintercard" => Some(1),
         _ => None,
     }
@@ -52,7 +52,7 @@ pub(crate) fn key_flags(
         }
         (
             "set" | "move" | "getset" | "getex" | "incr" | "decr" | "incrby" | "decrby" | "incrbyfloat"
-            | "hincrby" | "hincrbyfloat" | "setbit" | "bitfield" | "eval" | "evalsha",
+            | "hincrby" | "hincrbyfloat" | "setbit" | "bitfield" | "eval" | "evalsha" | "fcall",
             _,
         ) => &["RW", "access", "update"],
         ("copy" | "bitop" | "sdiffstore" | "sinterstore" | "sunionstore", _) => &["RO", "access"],

@@ -52,8 +52,13 @@ mod expire;
 mod expireat;
 mod expiretime;
 mod expiry;
+#[cfg(feature = "scripting")]
+mod fcall;
+#[cfg(feature = "scripting")]
+mod fcall_ro;
 mod flushall;
 mod flushdb;
+#[cfg(feature = "scripting")]
 mod function;
 mod get;
 mod getbit;
@@ -162,6 +167,8 @@ mod unsubscribe;
 mod unwatch;
 mod watch;
 
+#[cfg(feature = "scripting")]
+pub(crate) use acl::is_allowed;
 pub(crate) use catalog::catalog;
 pub(crate) use dispatch::{Executed, execute, may_write, waits};
 pub(crate) use reads::keys_to_read;

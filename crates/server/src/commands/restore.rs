@@ -71,7 +71,7 @@ fn restore(context: &mut Context<'_>) -> Result<(), Failure> {
     let limits = context.shared.options.limits;
     let dumped = dump::decode(&context.arguments[3], limits).map_err(|error| match error {
         DumpError::Footer => Failure::Fixed("ERR DUMP payload version or checksum are wrong"),
-        DumpError::Content => Failure::Fixed("ERR Bad data format"),
+        DumpError::Content | DumpError::Kind => Failure::Fixed("ERR Bad data format"),
     })?;
     let at_ms = if options.is_absolute { time } else { time.saturating_add(now_ms()) };
     let expires_at_ms = if time == 0 { None } else { u64::try_from(at_ms).ok() };

@@ -2,6 +2,7 @@
 
 use super::eval::FULL;
 use super::{Command, Context, Failure};
+use crate::scripting::Kind;
 
 const SUBCOMMAND: Command =
     Command { flags: &["noscript"], group: "scripting", since: "2.6.0", ..Command::DEFAULT };
@@ -63,7 +64,7 @@ pub(super) const COMMAND: Command = Command {
 
 fn load(context: &mut Context<'_>) -> Result<(), Failure> {
     let source = &context.arguments[2];
-    if let Some(text) = crate::scripting::compile_error(source) {
+    if let Some(text) = crate::scripting::compile_error(context.shared, source) {
         return Err(Failure::Text(text));
     }
     let digest = context.shared.scripts.insert(source).ok_or(Failure::Fixed(FULL))?;
@@ -96,9 +97,7 @@ fn flush(context: &mut Context<'_>) -> Result<(), Failure> {
 
 /// Any script can be killed: its writes take effect at its end.
 fn kill(context: &mut Context<'_>) -> Result<(), Failure> {
-    if !context.shared.scripts.kill() {
-        return Err(Failure::Fixed("NOTBUSY No scripts in execution right now."));
-    }
+    context.shared.running.kill(Kind::Script).map_err(Failure::Fixed)?;
     context.reply.ok();
     Ok(())
 }

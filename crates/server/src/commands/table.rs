@@ -45,8 +45,13 @@ pub(crate) static COMMANDS: &[Command] = &[
     expire::COMMAND,
     expireat::COMMAND,
     expiretime::COMMAND,
+    #[cfg(feature = "scripting")]
+    fcall::COMMAND,
+    #[cfg(feature = "scripting")]
+    fcall_ro::COMMAND,
     flushall::COMMAND,
     flushdb::COMMAND,
+    #[cfg(feature = "scripting")]
     function::COMMAND,
     get::COMMAND,
     getbit::COMMAND,

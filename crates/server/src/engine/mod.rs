@@ -2,6 +2,7 @@
 
 mod collections;
 mod database;
+mod libraries;
 mod member;
 mod places;
 mod reports;
@@ -16,8 +17,11 @@ use alluvium::{Db, Durability, Health};
 
 use crate::MetricSink;
 use crate::metrics::{Predictor, observe_engine};
-use crate::store::{Database, DatabaseNumber, Databases, Report, Store, StoreError, StoreHealth};
+use crate::store::{
+    Database, DatabaseNumber, Databases, LibraryChange, Report, Store, StoreError, StoreHealth,
+};
 use database::EngineDatabase;
+use libraries::Libraries;
 use places::Places;
 use transaction::EngineTransaction;
 use watches::Watches;
@@ -31,6 +35,7 @@ pub(crate) struct EngineStore {
     /// By their places.
     databases: [OnceLock<EngineDatabase>; DatabaseNumber::COUNT],
     places: Places,
+    libraries: Libraries,
     /// Held by transactions, and exclusively while a database is cleared, because its members go after its keys, and
     /// while databases are exchanged.
     clearing: Arc<RwLock<()>>,
@@ -46,6 +51,7 @@ impl EngineStore {
             places: Places::open(&db)?,
             db,
             databases: Default::default(),
+            libraries: Libraries::default(),
             clearing: Arc::default(),
             watches: Watches::default(),
             predictor: Predictor::default(),
@@ -188,6 +194,14 @@ impl Store for EngineStore {
 
     fn plan(&self, keyspace: &str) -> Result<Report, StoreError> {
         reports::plan(&self.db, keyspace)
+    }
+
+    fn libraries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        self.libraries.all(&self.db)
+    }
+
+    fn change_libraries(&self, changes: &[LibraryChange<'_>]) -> Result<(), StoreError> {
+        self.libraries.change(&self.db, changes)
     }
 
     fn memory_bytes(&self) -> u64 {

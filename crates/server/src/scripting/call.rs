@@ -38,6 +38,23 @@ impl Caller<'_> {
         Ok(value)
     }
 
+    /// Whether the user may execute the command that `words` are, or why that is not known.
+    pub(super) fn is_allowed(&mut self, words: &Variadic<Value>) -> Result<(bool, Option<&'static str>)> {
+        let frame = match request_of(words) {
+            Ok(frame) => frame,
+            Err(text) => return Ok((false, Some(text.trim_start_matches("ERR ")))),
+        };
+        let mut parser = Parser::new(self.shared.options.limits);
+        let Ok(Progress::Complete { .. }) = parser.parse(&frame) else {
+            return Ok((false, Some("the command exceeds the limits of a request")));
+        };
+        let is_allowed = commands::is_allowed(&self.session.user, parser.arguments(&frame));
+        Ok((
+            is_allowed == Some(true),
+            is_allowed.is_none().then_some("Invalid command passed to redis.acl_check_cmd()"),
+        ))
+    }
+
     fn execute(&mut self, frame: &[u8]) -> Answer {
         let mut parser = Parser::new(self.shared.options.limits);
         let Ok(Progress::Complete { .. }) = parser.parse(frame) else {

@@ -1,113 +1,111 @@
 //! The interpreter of a worker.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use alluvium_protocol::{Arguments, Reply, Version};
+use alluvium_protocol::Arguments;
 use mlua::chunk::ChunkMode;
-use mlua::{Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, Variadic, VmState};
+use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, VmState};
 
-use super::call::{Caller, version};
+use super::program::SCRIPT_CHUNK;
+use super::running::{KillWatch, Kind};
 use super::scripts::{self, Digest};
-use super::{bits, convert, json};
-use crate::acl::User;
-use crate::client::Client;
+use super::{bits, json, shebang};
 use crate::commands::REDIS_VERSION;
-use crate::mail::Outbox;
-use crate::session::Session;
 use crate::shared::Shared;
-use crate::store::{DatabaseNumber, Databases};
-use crate::tracking::Reading;
 
 /// Maximum bytes of memory of an interpreter. A script that needs more fails.
 const MEMORY_BYTES_MAX: usize = 256 << 20;
 /// They are never fewer than this.
 const MEMORY_BYTES_MIN: usize = 512 << 10;
-/// Maximum number of functions that an interpreter keeps compiled.
-const FUNCTIONS_MAX: usize = 1000;
+/// Maximum number of scripts that an interpreter keeps compiled.
+const SCRIPTS_MAX: usize = 1000;
 /// Instructions between two looks at the clock.
 const INSTRUCTIONS: u32 = 10_000;
-/// How long a script may take. Other clients of the worker wait for it.
-pub(crate) const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// A script with its keys and arguments, and what it works with.
-pub(crate) struct Request<'a> {
-    pub(crate) digest: Digest,
-    pub(crate) source: &'a [u8],
-    pub(crate) keys: Arguments<'a>,
-    pub(crate) arguments: Arguments<'a>,
-    pub(crate) is_read_only: bool,
-    pub(crate) database: DatabaseNumber,
-    pub(crate) session_id: u64,
-    /// Whose permissions the commands of the script need.
-    pub(crate) user: Arc<User>,
-    /// How the client is told about keys that the script reads, if it is.
-    pub(crate) tracking: Option<Reading>,
-    pub(crate) shared: &'a Shared,
-    pub(crate) databases: &'a dyn Databases,
-    pub(crate) outbox: &'a mut Outbox,
-}
-
-/// How a script has ended.
-pub(crate) enum Outcome {
-    /// Its reply was written.
-    Done,
-    /// It failed, with this error text; what it has written before takes effect, as in Redis.
-    Failed(String),
-    /// It was stopped, with this error text; nothing that it has written may take effect.
-    Stopped(String),
-}
-
-struct Interpreter {
-    lua: Lua,
-    host: Table,
-    environment: Table,
-    set: Function,
-    run: Function,
-    functions: HashMap<Digest, Function>,
-    /// How often scripts had been flushed when the functions were compiled.
+pub(super) struct Interpreter {
+    pub(super) lua: Lua,
+    pub(super) host: Table,
+    pub(super) prelude: Prelude,
+    scripts: HashMap<Digest, Function>,
+    /// How often scripts had been flushed when these were compiled.
     flushes: u64,
+    /// Libraries that were loaded here, by their versions: their names, and their functions.
+    pub(super) libraries: HashMap<u64, (Box<str>, BTreeMap<Box<str>, Function>)>,
+    /// The generation of libraries when old ones were last removed here.
+    pub(super) generation: u64,
     /// Bytes of memory that clients were charged for it: all that it may take.
     charged: usize,
+}
+
+/// What `prelude.lua` returns.
+pub(super) struct Prelude {
+    script_environment: Table,
+    pub(super) library_environment: Table,
+    /// Sets the keys and arguments of scripts.
+    pub(super) set: Function,
+    /// Says whether a library is being loaded.
+    pub(super) set_loading: Function,
+    /// Executes a function with a number of arguments, and returns whether it succeeded, and what it has returned or
+    /// thrown.
+    pub(super) run: Function,
+}
+
+/// Why a script was stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopReason {
+    Killed,
+    TooLong,
+}
+
+/// Set when a script is stopped.
+pub(super) type Stop = Rc<Cell<Option<StopReason>>>;
+
+impl StopReason {
+    /// A whole error text, with its code.
+    pub(super) fn text(self, kind: Kind) -> String {
+        let (command, noun) = match kind {
+            Kind::Script => ("SCRIPT KILL", "script"),
+            Kind::Function => ("FUNCTION KILL", "function"),
+        };
+        match self {
+            Self::Killed => format!("ERR Error running script: Script killed by user with {command}."),
+            Self::TooLong => format!("ERR the {noun} was stopped after 5 seconds. It has written nothing"),
+        }
+    }
 }
 
 thread_local! {
     static INTERPRETER: RefCell<Option<Interpreter>> = const { RefCell::new(None) };
 }
 
-/// Executes a script and writes its reply.
-pub(crate) fn run(request: Request<'_>, reply: &mut Reply<'_>) -> Outcome {
+/// Calls `work` with the interpreter of this worker.
+///
+/// # Errors
+/// A whole error text, with its code. The interpreter's state is unknown then, so the next script gets a fresh one.
+pub(super) fn with_interpreter<T>(
+    shared: &Shared,
+    work: impl FnOnce(&mut Interpreter) -> Result<T>,
+) -> std::result::Result<T, String> {
     INTERPRETER.with_borrow_mut(|interpreter| {
-        let (memory, workers) = (&request.shared.memory, request.shared.options.workers);
+        let memory = &shared.memory;
         // Each worker has one, and all of them together take a quarter of what clients may.
-        let bytes_max = MEMORY_BYTES_MAX.min(memory.one_bytes_max() / 2 / workers).max(MEMORY_BYTES_MIN);
+        let bytes_max = memory.one_bytes_max() / 2 / shared.options.workers;
+        let bytes_max = MEMORY_BYTES_MAX.min(bytes_max).max(MEMORY_BYTES_MIN);
         let outcome = prepared(interpreter).and_then(|interpreter| {
             if interpreter.charged == 0 {
                 interpreter.lua.set_memory_limit(bytes_max)?;
                 memory.charge(bytes_max);
                 interpreter.charged = bytes_max;
             }
-            interpreter.execute(request, reply)
+            work(interpreter)
         });
-        outcome.unwrap_or_else(|error| {
-            // Its state is unknown, so the next script gets a fresh one.
+        outcome.map_err(|error| {
             memory.release(interpreter.take().map_or(0, |interpreter| interpreter.charged));
-            Outcome::Failed(format!("ERR {}", first_line(&error.to_string())))
+            error_text(&error)
         })
-    })
-}
-
-/// Why a script cannot be compiled; `None` if it can.
-pub(crate) fn compile_error(source: &[u8]) -> Option<String> {
-    INTERPRETER.with_borrow_mut(|interpreter| {
-        let compiled = prepared(interpreter).map(|interpreter| interpreter.compile(source));
-        match compiled {
-            Ok(compiled) => compiled.err(),
-            Err(error) => Some(format!("ERR {}", first_line(&error.to_string()))),
-        }
     })
 }
 
@@ -118,8 +116,13 @@ fn prepared(interpreter: &mut Option<Interpreter>) -> Result<&mut Interpreter> {
     })
 }
 
+/// Why a script cannot be compiled; `None` if it can.
+pub(crate) fn compile_error(shared: &Shared, source: &[u8]) -> Option<String> {
+    with_interpreter(shared, |interpreter| Ok(interpreter.compile_script(source).err())).unwrap_or_else(Some)
+}
+
 impl Interpreter {
-    fn new() -> Result<Self> {
+    pub(super) fn new() -> Result<Self> {
         let lua = Lua::new_with(StdLib::STRING | StdLib::TABLE | StdLib::MATH, LuaOptions::default())?;
         lua.set_memory_limit(MEMORY_BYTES_MAX)?;
         let host = lua.create_table()?;
@@ -135,76 +138,76 @@ impl Interpreter {
                 lua.create_string(scripts::digest(&text.as_bytes()))
             })?,
         )?;
-        let (environment, set, run) =
-            lua.load(include_str!("prelude.lua"))
-                .set_name("=prelude")
-                .call::<(Table, Function, Function)>(host.clone())?;
-        let globals = environment.clone();
-        let load = move |lua: &Lua, (text, name): (mlua::LuaString, Option<String>)| {
-            let text = text.as_bytes().to_vec();
-            let chunk = lua.load(text).set_mode(ChunkMode::Text);
-            let chunk = chunk.set_name(name.unwrap_or_else(|| "=loadstring".to_owned()));
-            match chunk.set_environment(globals.clone()).into_function() {
-                Ok(function) => Ok((Some(function), None)),
-                Err(error) => Ok((None, Some(first_line(&error.to_string()).to_owned()))),
-            }
+        let (script_environment, library_environment, set, set_loading, run) = lua
+            .load(include_str!("prelude.lua"))
+            .set_name("=prelude")
+            .call::<(Table, Table, Function, Function, Function)>(host.clone())?;
+        let prelude = Prelude { script_environment, library_environment, set, set_loading, run };
+        let load = |environment: &Table| {
+            let environment = environment.clone();
+            lua.create_function(move |lua, (text, name): (mlua::LuaString, Option<String>)| {
+                let text = text.as_bytes().to_vec();
+                let chunk = lua.load(text).set_mode(ChunkMode::Text);
+                let chunk = chunk.set_name(name.unwrap_or_else(|| "=loadstring".to_owned()));
+                match chunk.set_environment(environment.clone()).into_function() {
+                    Ok(function) => Ok((Some(function), None)),
+                    Err(error) => Ok((None, Some(first_line(&error.to_string()).to_owned()))),
+                }
+            })
         };
-        host.set("loadstring", lua.create_function(load)?)?;
-        Ok(Self { lua, host, environment, set, run, functions: HashMap::new(), flushes: 0, charged: 0 })
-    }
-
-    fn execute(&mut self, request: Request<'_>, reply: &mut Reply<'_>) -> Result<Outcome> {
-        let flushes = request.shared.scripts.flushes();
-        if std::mem::replace(&mut self.flushes, flushes) != flushes || self.functions.len() >= FUNCTIONS_MAX {
-            self.functions.clear();
-        }
-        let Request { digest, source, .. } = request;
-        let is_read_only = match head(source) {
-            Ok((is_read_only, _)) => is_read_only,
-            Err(error) => return Ok(Outcome::Failed(error)),
-        };
-        let function = match self.functions.get(&digest) {
-            Some(function) => function.clone(),
-            None => match self.compile(source) {
-                Ok(function) => self.functions.entry(digest).or_insert(function).clone(),
-                Err(error) => return Ok(Outcome::Failed(error)),
-            },
-        };
-        self.set.call::<()>((self.list(request.keys)?, self.list(request.arguments)?))?;
-        let request = Request { is_read_only: request.is_read_only || is_read_only, ..request };
-        let _running = request.shared.scripts.begin();
-        let stop = Rc::new(Cell::new(None));
-        self.watch(&stop, Instant::now() + TIME_MAX, request.shared)?;
-        let called = self.call(&function, request);
-        self.lua.remove_hook();
-        // A script may catch the error that stops it, and end as if nothing had happened.
-        if let Some(text) = stop.get() {
-            return Ok(Outcome::Stopped(text.to_owned()));
-        }
-        let (is_done, value) = called?;
-        if is_done {
-            let start = reply.buffered_bytes();
-            if let Err(error) = convert::write(&value, reply, 0) {
-                reply.rewind(start);
-                return Ok(Outcome::Failed(format!("ERR {}", first_line(&error.to_string()))));
-            }
-            return Ok(Outcome::Done);
-        }
-        Ok(Outcome::Failed(failure(&value, &digest)?))
-    }
-
-    /// The function of a script.
-    fn compile(&self, source: &[u8]) -> std::result::Result<Function, String> {
-        let (_, source) = head(source)?;
-        let chunk = self.lua.load(source).set_name("@user_script").set_environment(self.environment.clone());
-        chunk.set_mode(ChunkMode::Text).into_function().map_err(|error| {
-            let text = error.to_string();
-            let text = text.strip_prefix("syntax error: ").unwrap_or(&text);
-            format!("ERR Error compiling script (new function): {}", first_line(text))
+        host.set("loadstring", load(&prelude.script_environment)?)?;
+        host.set("loadstring_of_library", load(&prelude.library_environment)?)?;
+        Ok(Self {
+            lua,
+            host,
+            prelude,
+            scripts: HashMap::new(),
+            flushes: 0,
+            libraries: HashMap::new(),
+            generation: 0,
+            charged: 0,
         })
     }
 
-    fn list(&self, arguments: Arguments<'_>) -> Result<Table> {
+    /// The function of a script, which is compiled if that has not happened since `flushes`.
+    pub(super) fn script(
+        &mut self,
+        digest: Digest,
+        source: &[u8],
+        flushes: u64,
+    ) -> std::result::Result<Function, String> {
+        if std::mem::replace(&mut self.flushes, flushes) != flushes || self.scripts.len() >= SCRIPTS_MAX {
+            self.scripts.clear();
+        }
+        if let Some(function) = self.scripts.get(&digest) {
+            return Ok(function.clone());
+        }
+        let function = self.compile_script(source)?;
+        self.scripts.insert(digest, function.clone());
+        Ok(function)
+    }
+
+    fn compile_script(&self, source: &[u8]) -> std::result::Result<Function, String> {
+        let (_, source) = shebang::of_script(source)?;
+        self.compile(source, SCRIPT_CHUNK, &self.prelude.script_environment)
+            .map_err(|text| format!("ERR Error compiling script (new function): {text}"))
+    }
+
+    /// The function of a source that errors call `chunk`.
+    pub(super) fn compile(
+        &self,
+        source: &[u8],
+        chunk: &str,
+        environment: &Table,
+    ) -> std::result::Result<Function, String> {
+        let chunk = self.lua.load(source).set_name(format!("@{chunk}")).set_environment(environment.clone());
+        chunk.set_mode(ChunkMode::Text).into_function().map_err(|error| {
+            let text = error.to_string();
+            first_line(text.strip_prefix("syntax error: ").unwrap_or(&text)).to_owned()
+        })
+    }
+
+    pub(super) fn list(&self, arguments: Arguments<'_>) -> Result<Table> {
         let list = self.lua.create_table_with_capacity(arguments.len(), 0)?;
         for (position, argument) in arguments.iter().enumerate() {
             list.raw_set(position + 1, self.lua.create_string(argument)?)?;
@@ -212,117 +215,41 @@ impl Interpreter {
         Ok(list)
     }
 
-    /// Stops the script at the deadline, or when it is killed. From then on each instruction fails, so that a script
-    /// that catches errors ends, too.
-    fn watch(&self, stop: &Rc<Cell<Option<&'static str>>>, deadline: Instant, shared: &Shared) -> Result<()> {
+    /// Stops what is executed at the deadline, or when it is killed. From then on each instruction fails, so that a
+    /// script that catches errors ends, too.
+    pub(super) fn watch(&self, stop: &Stop, deadline: Instant, kills: Option<KillWatch>) -> Result<()> {
         let stop = stop.clone();
-        let kills = shared.scripts.kill_watch();
         self.lua.set_hook(HookTriggers::new().every_nth_instruction(INSTRUCTIONS), move |lua, _| {
-            let reason = if kills.is_killed() {
-                "ERR Error running script: Script killed by user with SCRIPT KILL."
+            let reason = if kills.as_ref().is_some_and(KillWatch::is_killed) {
+                StopReason::Killed
             } else if Instant::now() >= deadline {
-                "ERR the script was stopped after 5 seconds. It has written nothing"
+                StopReason::TooLong
             } else {
                 return Ok(VmState::Continue);
             };
             stop.set(Some(reason));
-            lua.set_hook(HookTriggers::new().every_nth_instruction(1), move |_, _| {
-                Err(mlua::Error::runtime(reason))
-            })?;
-            Err(mlua::Error::runtime(reason))
-        })
-    }
-
-    fn call(&self, function: &Function, request: Request<'_>) -> Result<(bool, Value)> {
-        let Request {
-            keys,
-            database,
-            session_id,
-            user,
-            tracking,
-            shared,
-            databases,
-            outbox,
-            is_read_only,
-            ..
-        } = request;
-        let mut session = Session::new(Client::new(session_id, None, user));
-        session.is_authenticated = true;
-        session.database = database;
-        session.version = Version::Resp2;
-        session.tracking = tracking;
-        session.is_script = true;
-        let caller = Caller { session, keys, shared, databases, outbox, is_read_only };
-        let caller = RefCell::new(caller);
-        self.lua.scope(|scope| {
-            let call =
-                scope.create_function(|lua, words: Variadic<Value>| caller.borrow_mut().call(lua, &words))?;
-            let set_version = scope.create_function(|_, number: f64| match version(number) {
-                Some(version) => {
-                    caller.borrow_mut().session.version = version;
-                    Ok(())
-                }
-                None => Err(mlua::Error::runtime("RESP version must be 2 or 3.")),
-            })?;
-            self.host.raw_set("call", call)?;
-            self.host.raw_set("setresp", set_version)?;
-            self.run.call::<(bool, Value)>(function)
+            let error = || Error::runtime("the script was stopped");
+            lua.set_hook(HookTriggers::new().every_nth_instruction(1), move |_, _| Err(error()))?;
+            Err(error())
         })
     }
 }
 
-/// The error reply for what a script has thrown: a reply of a command, or a text with the place in front.
-fn failure(thrown: &Value, digest: &Digest) -> Result<String> {
-    let digest = String::from_utf8_lossy(digest);
-    let (text, line) = match thrown {
-        Value::Table(table) => {
-            let text: Option<String> = table.raw_get("err")?;
-            let line: Option<usize> = table.raw_get("line")?;
-            (text.unwrap_or_else(|| "ERR unknown error".to_owned()), line)
-        }
-        other => {
-            let text = match other {
-                Value::String(text) => text.to_string_lossy(),
-                Value::Error(error) => first_line(&error.to_string()).to_owned(),
-                other => format!("{other:?}"),
-            };
-            let text = text.strip_prefix("runtime error: ").unwrap_or(&text).to_owned();
-            let rest = text.strip_prefix("user_script:").and_then(|rest| rest.split_once(':'));
-            let line = rest.and_then(|(line, _)| line.parse().ok());
-            (format!("ERR {text}"), line)
-        }
+/// What was thrown, as a text.
+pub(super) fn text_of(thrown: &Value) -> String {
+    let text = match thrown {
+        Value::String(text) => text.to_string_lossy(),
+        Value::Error(error) => first_line(&error.to_string()).to_owned(),
+        other => format!("{other:?}"),
     };
-    Ok(match line {
-        Some(line) => format!("{text} script: {digest}, on @user_script:{line}."),
-        None => text,
-    })
+    text.strip_prefix("runtime error: ").unwrap_or(&text).to_owned()
 }
 
-/// What the first line of a script says about it: whether it does not write. Also returns the rest, from the end of
-/// that line on, so that lines keep their numbers.
-fn head(source: &[u8]) -> std::result::Result<(bool, &[u8]), String> {
-    const FLAGS: [&str; 5] = ["no-writes", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys"];
-    let Some(rest) = source.strip_prefix(b"#!") else { return Ok((false, source)) };
-    let end = rest.iter().position(|byte| *byte == b'\n').ok_or("ERR Invalid script shebang")?;
-    let line = String::from_utf8_lossy(&rest[..end]);
-    let mut words = line.split_ascii_whitespace();
-    if words.next() != Some("lua") {
-        return Err(format!("ERR Unexpected engine in script shebang: {}", line.trim()));
-    }
-    let mut does_not_write = false;
-    for word in words {
-        let flags =
-            word.strip_prefix("flags=").ok_or_else(|| format!("ERR Unknown lua shebang option: {word}"))?;
-        for flag in flags.split(',').filter(|flag| !flag.is_empty()) {
-            if !FLAGS.contains(&flag) {
-                return Err(format!("ERR Unexpected flag in script shebang: {flag}"));
-            }
-            does_not_write |= flag == FLAGS[0];
-        }
-    }
-    Ok((does_not_write, &rest[end..]))
+/// A whole error text, with its code.
+pub(super) fn error_text(error: &Error) -> String {
+    format!("ERR {}", first_line(&error.to_string()))
 }
 
-fn first_line(text: &str) -> &str {
+pub(super) fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }

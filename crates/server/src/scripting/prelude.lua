@@ -1,8 +1,12 @@
--- Prepares the globals that scripts see. Receives the functions of the server in `host`; `host.call` and
--- `host.setresp` are replaced for each script. Returns a function that executes a script, and one that sets its keys and arguments.
+-- Prepares the globals that scripts and libraries see. Receives the functions of the server in `host`; `host.call`,
+-- `host.is_allowed` and `host.setresp` are replaced for each script, `host.register` for each library that is loaded.
+-- Returns the globals of scripts and of libraries, and functions that set the keys and arguments of a script, say
+-- whether a library is being loaded, and execute a function.
 local host = ...
 local error, pcall, type, setmetatable = error, pcall, type, setmetatable
-local rawset, getmetatable, select = rawset, getmetatable, select
+local rawset, getmetatable, select, pairs, tonumber = rawset, getmetatable, select, pairs, tonumber
+
+local function raise(text) error({ err = "ERR " .. text }, 0) end
 
 local redis = {
     LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
@@ -37,11 +41,31 @@ function redis.sha1hex(...)
 end
 
 function redis.setresp(version) return host.setresp(version) end
-function redis.log() end
+
+-- The log is the operator's: what scripts say is checked, and not written there.
+function redis.log(...)
+    if select("#", ...) < 2 then raise("redis.log() requires two arguments or more.") end
+    local level = tonumber((...))
+    if not level then raise("First argument must be a number (log level).") end
+    if level < redis.LOG_DEBUG or level > redis.LOG_WARNING then raise("Invalid debug level.") end
+end
+
+function redis.set_repl(...)
+    if select("#", ...) ~= 1 then raise("redis.set_repl() requires two arguments.") end
+    local flags = tonumber((...)) or 0
+    if flags < 0 or flags > redis.REPL_ALL then
+        raise("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+    end
+end
+
+function redis.acl_check_cmd(...)
+    local is_allowed, refusal = host.is_allowed(...)
+    if refusal then raise(refusal) end
+    return is_allowed
+end
+
 function redis.replicate_commands() return true end
-function redis.set_repl() end
 function redis.breakpoint() return false end
-function redis.acl_check_cmd() return true end
 
 -- Tables that scripts share can be read and not changed. Neither can their metatables, of which scripts get a
 -- stand-in.
@@ -63,7 +87,6 @@ local globals = {
     assert = assert, error = error, ipairs = ipairs, next = next, pairs = pairs, pcall = pcall, rawequal = rawequal,
     rawget = rawget, select = select, tonumber = tonumber, tostring = tostring, type = type, unpack = unpack,
     xpcall = xpcall, getmetatable = getmetatable,
-    loadstring = function(text, name) return host.loadstring(text, name) end,
     setmetatable = function(object, metatable)
         if protected[object] then error("Attempt to modify a readonly table", 2) end
         return setmetatable(object, metatable)
@@ -76,24 +99,65 @@ local globals = {
     server = protect(redis), cjson = protect(host.cjson), bit = protect(host.bit), _VERSION = _VERSION,
 }
 
-local environment = setmetatable({}, {
-    __index = function(_, name)
-        local value = globals[name]
-        if value == nil then
-            error("Script attempted to access nonexistent global variable '" .. host.tostring(name) .. "'", 2)
-        end
-        return value
-    end,
-    __newindex = refuse,
-    __metatable = stand_in,
-})
-protected[environment] = true
-globals._G = environment
-
-local function set(keys, arguments)
-    globals.KEYS, globals.ARGV = keys, arguments
+local function missing(name)
+    error("Script attempted to access nonexistent global variable '" .. host.tostring(name) .. "'", 3)
 end
 
-return environment, set, function(script)
-    return pcall(script)
+-- Globals that are those of `state.values`.
+local function environment(state)
+    local self = setmetatable({}, {
+        __index = function(_, name)
+            local value = state.values[name]
+            if value == nil then missing(name) end
+            return value
+        end,
+        __newindex = refuse,
+        __metatable = stand_in,
+    })
+    protected[self] = true
+    return self
+end
+
+local function copy()
+    local values = {}
+    for name, value in pairs(globals) do values[name] = value end
+    return values
+end
+
+local scripts, libraries = { values = copy() }, {}
+local script_environment, library_environment = environment(scripts), environment(libraries)
+scripts.values._G = script_environment
+scripts.values.loadstring = function(text, name) return host.loadstring(text, name) end
+
+local function set(keys, arguments)
+    scripts.values.KEYS, scripts.values.ARGV = keys, arguments
+end
+
+-- While a library is loaded, it can register functions and do little else. Functions have the globals of scripts.
+local function_globals = copy()
+function_globals._G = library_environment
+function_globals.loadstring = function(text, name) return host.loadstring_of_library(text, name) end
+
+local is_loading = false
+local loading_redis = {
+    LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3, log = redis.log,
+    REDIS_VERSION = redis.REDIS_VERSION, REDIS_VERSION_NUM = redis.REDIS_VERSION_NUM,
+}
+
+function loading_redis.register_function(...)
+    if not is_loading then raise("redis.register_function can only be called on FUNCTION LOAD command") end
+    local refusal = host.register(...)
+    if refusal then raise(refusal) end
+end
+
+local loading_globals = { redis = environment({ values = loading_redis }) }
+
+local function set_loading(loads)
+    is_loading, libraries.values = loads, loads and loading_globals or function_globals
+end
+set_loading(false)
+
+return script_environment, library_environment, set, set_loading, function(body, count, ...)
+    if count == 0 then return pcall(body) end
+    return pcall(body, ...)
 end

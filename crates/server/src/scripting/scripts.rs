@@ -1,7 +1,7 @@
 //! [`Scripts`]: the sources that clients have sent, by their SHA-1.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use sha1::{Digest as _, Sha1};
@@ -18,12 +18,8 @@ pub(crate) type Digest = [u8; 40];
 #[derive(Default)]
 pub(crate) struct Scripts {
     sources: RwLock<Sources>,
-    /// How often they were flushed: interpreters forget their functions then.
+    /// How often they were flushed: interpreters forget compiled ones then.
     flushes: AtomicU64,
-    /// Number of scripts that are being executed.
-    running: AtomicUsize,
-    /// Scripts that began before this many `SCRIPT KILL`s end.
-    kills: Arc<AtomicU64>,
 }
 
 #[derive(Default)]
@@ -71,6 +67,11 @@ impl Scripts {
         self.sources.read().unwrap_or_else(PoisonError::into_inner).by_digest.len()
     }
 
+    /// Bytes of their sources.
+    pub(crate) fn bytes(&self) -> usize {
+        self.sources.read().unwrap_or_else(PoisonError::into_inner).bytes
+    }
+
     pub(crate) fn flush(&self) {
         *self.sources.write().unwrap_or_else(PoisonError::into_inner) = Sources::default();
         self.flushes.fetch_add(1, Ordering::AcqRel);
@@ -78,44 +79,6 @@ impl Scripts {
 
     pub(super) fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Acquire)
-    }
-
-    /// Counts a script that is executed until the result is dropped.
-    pub(super) fn begin(&self) -> Running<'_> {
-        self.running.fetch_add(1, Ordering::AcqRel);
-        Running(self)
-    }
-
-    /// Tells whether scripts that begin now are killed.
-    pub(super) fn kill_watch(&self) -> KillWatch {
-        KillWatch { kills: self.kills.clone(), before: self.kills.load(Ordering::Acquire) }
-    }
-
-    /// Ends the scripts that are being executed; returns whether there are any.
-    pub(crate) fn kill(&self) -> bool {
-        self.kills.fetch_add(1, Ordering::AcqRel);
-        self.running.load(Ordering::Acquire) > 0
-    }
-}
-
-/// A script that is being executed.
-pub(super) struct Running<'a>(&'a Scripts);
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.0.running.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// Tells whether a script was killed.
-pub(super) struct KillWatch {
-    kills: Arc<AtomicU64>,
-    before: u64,
-}
-
-impl KillWatch {
-    pub(super) fn is_killed(&self) -> bool {
-        self.kills.load(Ordering::Acquire) != self.before
     }
 }
 

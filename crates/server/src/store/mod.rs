@@ -6,6 +6,7 @@
 
 mod health;
 mod item;
+mod library_change;
 mod long_value;
 mod number;
 mod report;
@@ -13,6 +14,7 @@ pub(crate) mod stored;
 
 pub use health::StoreHealth;
 pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
+pub use library_change::LibraryChange;
 pub(crate) use long_value::STREAM_BYTES;
 pub use long_value::{FoundOrLong, LongValue};
 pub use number::DatabaseNumber;
@@ -144,6 +146,17 @@ pub trait Store: Databases + Send + Sync + 'static {
     /// The plan of the keyspace of this name, and why it is that.
     fn plan(&self, _keyspace: &str) -> Result<Report, StoreError> {
         Err(NothingStored.into())
+    }
+
+    /// The libraries of functions, by their names, and their sources. By default there are none.
+    fn libraries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Keeps changes of libraries, all or none. Only one thread at a time calls this. By default they live as long as
+    /// the server.
+    fn change_libraries(&self, _changes: &[LibraryChange<'_>]) -> Result<(), StoreError> {
+        Ok(())
     }
 
     /// Bytes of memory that the store holds.

@@ -284,7 +284,7 @@ impl Worker {
                         continue;
                     }
                     if let Some(paused) = self.shared.pause.paused()
-                        && commands::waits(paused, &arguments[0], &connection.session)
+                        && commands::waits(paused, arguments, &connection.session)
                     {
                         self.hold(number);
                         return consumed;
@@ -326,7 +326,7 @@ impl Worker {
         let arguments = parser.arguments(frame);
         let position = commands::position(&arguments[0]);
         let was_queueing = session.transaction.is_some();
-        let is_write = commands::may_write(&arguments[0], session);
+        let is_write = commands::may_write(arguments, session);
         if is_write {
             self.writes.begin(&self.shared.commits);
         }

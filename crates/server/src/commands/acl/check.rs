@@ -2,9 +2,16 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "scripting")]
+use alluvium_protocol::Arguments;
+
 use super::request::request;
 use super::{Command, Context, Failure};
+#[cfg(feature = "scripting")]
+use crate::acl::User;
 use crate::acl::{Change, Denial, Place, Reason};
+#[cfg(feature = "scripting")]
+use crate::commands::dispatch::resolve_name;
 
 /// Maximum length of a name in the server's log.
 const USER_BYTES_MAX: usize = 64;
@@ -29,6 +36,13 @@ pub(in crate::commands) fn check(context: &Context<'_>, command: &'static Comman
         Place::Transaction if context.is_in_transaction => denial.text_in_exec(),
         Place::Transaction | Place::TopLevel => denial.text(request.name),
     }))
+}
+
+/// Whether the user may execute the command that the arguments name; `None` if there is no such command.
+#[cfg(feature = "scripting")]
+pub(crate) fn is_allowed(user: &User, arguments: Arguments<'_>) -> Option<bool> {
+    let command = resolve_name(arguments)?;
+    Some(user.is_unrestricted() || user.check(&request(command, arguments)).is_ok())
 }
 
 /// Logs that a client gave a wrong password.

@@ -11,6 +11,8 @@ mod users;
 
 use super::{Command, Context, Failure};
 
+#[cfg(feature = "scripting")]
+pub(crate) use check::is_allowed;
 pub(super) use check::{check, denied_password, kill_clients};
 
 const ACL: Command = Command {

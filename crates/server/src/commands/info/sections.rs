@@ -52,11 +52,7 @@ pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     ] {
         write!(out, "{name}:{bytes}\r\n{name}_human:{}\r\n", human(bytes))?;
     }
-    #[cfg(feature = "scripting")]
-    let scripts = shared.scripts.len();
-    #[cfg(not(feature = "scripting"))]
-    let scripts = 0;
-    write!(out, "used_memory_lua:0\r\nnumber_of_cached_scripts:{scripts}\r\n")?;
+    scripting(shared, out)?;
     let ratio = if used > 0 { resident as f64 / used as f64 } else { 1.0 };
     write!(out, "maxmemory_policy:{}\r\n", shared.store.eviction_policy())?;
     write!(out, "mem_fragmentation_ratio:{ratio:.2}\r\n")?;
@@ -65,6 +61,23 @@ pub(super) fn memory(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "mem_clients_waiting:{}\r\n", clients.waiting())?;
     write!(out, "mem_clients_slaves:0\r\nmem_aof_buffer:0\r\n")?;
     write!(out, "mem_allocator:libc\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n")
+}
+
+#[cfg(feature = "scripting")]
+fn scripting(shared: &Shared, out: &mut String) -> std::fmt::Result {
+    let (scripts, libraries) = (&shared.scripts, shared.libraries.current());
+    write!(out, "used_memory_lua:0\r\nused_memory_scripts_eval:{}\r\n", scripts.bytes())?;
+    write!(out, "number_of_cached_scripts:{}\r\n", scripts.len())?;
+    write!(out, "number_of_functions:{}\r\n", libraries.functions_len())?;
+    write!(out, "number_of_libraries:{}\r\n", libraries.all().len())?;
+    write!(out, "used_memory_functions:{}\r\n", libraries.bytes())?;
+    write!(out, "used_memory_scripts:{}\r\n", scripts.bytes() + libraries.bytes())
+}
+
+#[cfg(not(feature = "scripting"))]
+fn scripting(_: &Shared, out: &mut String) -> std::fmt::Result {
+    out.push_str("used_memory_lua:0\r\nnumber_of_cached_scripts:0\r\n");
+    Ok(())
 }
 
 /// A server that answers has opened its store. Tools read Redis's two fields to learn whether writes can be stored; the
