@@ -11,7 +11,6 @@ pub(super) const COMMAND: Command = Command {
         "noscript",
         "stale",
         "skip_monitor",
-        "may_replicate",
         "no_mandatory_keys",
         "movablekeys",
     ],

@@ -1,9 +1,10 @@
 //! `redis.call`: a command that a script executes.
 
 use alluvium_protocol::{Arguments, Parser, Progress, Reply, Value as Answer, Version, request};
-use mlua::{Lua, Result, Value, Variadic};
+use mlua::{Lua, Result, Value};
 
 use super::convert::{format_number, to_lua};
+use super::thrown::COUNTED;
 use crate::commands::{self, Context};
 use crate::mail::Outbox;
 use crate::session::Session;
@@ -23,36 +24,21 @@ pub(super) struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Executes the command that `words` are; an error is a table with a field `err`.
-    pub(super) fn call(&mut self, lua: &Lua, words: &Variadic<Value>) -> Result<Value> {
-        let answer = match request_of(words) {
-            Ok(frame) => self.execute(&frame),
-            Err(text) => Answer::Error(text.into()),
-        };
+    /// Executes the command of a request; an error is a table with a field `err`.
+    pub(super) fn call(&mut self, lua: &Lua, frame: &[u8]) -> Result<Value> {
+        let answer = self.execute(frame);
         let value = to_lua(lua, &answer, self.session.version)?;
         if let (Answer::Error(_), Value::Table(table)) = (&answer, &value) {
-            // Level 0 is this function, level 1 the prelude's, level 2 the script's.
-            let line = lua.inspect_stack(2, |debug| debug.current_line()).flatten();
-            table.raw_set("line", line)?;
+            table.raw_set(COUNTED, true)?;
         }
         Ok(value)
     }
 
-    /// Whether the user may execute the command that `words` are, or why that is not known.
-    pub(super) fn is_allowed(&mut self, words: &Variadic<Value>) -> Result<(bool, Option<&'static str>)> {
-        let frame = match request_of(words) {
-            Ok(frame) => frame,
-            Err(text) => return Ok((false, Some(text.trim_start_matches("ERR ")))),
-        };
+    /// Whether the user may execute the command of a request; `None` if there is no such command.
+    pub(super) fn is_allowed(&self, frame: &[u8]) -> Option<bool> {
         let mut parser = Parser::new(self.shared.options.limits);
-        let Ok(Progress::Complete { .. }) = parser.parse(&frame) else {
-            return Ok((false, Some("the command exceeds the limits of a request")));
-        };
-        let is_allowed = commands::is_allowed(&self.session.user, parser.arguments(&frame));
-        Ok((
-            is_allowed == Some(true),
-            is_allowed.is_none().then_some("Invalid command passed to redis.acl_check_cmd()"),
-        ))
+        let Ok(Progress::Complete { .. }) = parser.parse(frame) else { return None };
+        commands::is_allowed(&self.session.user, parser.arguments(frame))
     }
 
     fn execute(&mut self, frame: &[u8]) -> Answer {
@@ -62,6 +48,7 @@ impl Caller<'_> {
         };
         let arguments = parser.arguments(frame);
         if let Some(refusal) = self.refusal(arguments) {
+            self.shared.error_counts.add(refusal);
             return Answer::Error(refusal.into());
         }
         let is_read = |command: &commands::Command| command.flags.contains(&"readonly");
@@ -106,17 +93,17 @@ impl Caller<'_> {
     }
 }
 
-fn request_of(words: &Variadic<Value>) -> std::result::Result<Vec<u8>, &'static str> {
+pub(super) fn request_of(words: &[Value]) -> std::result::Result<Vec<u8>, &'static str> {
     if words.is_empty() {
-        return Err("ERR Please specify at least one argument for this redis lib call");
+        return Err("Please specify at least one argument for this redis lib call");
     }
     let mut texts: Vec<Vec<u8>> = Vec::with_capacity(words.len());
-    for word in words.iter() {
+    for word in words {
         texts.push(match word {
             Value::String(text) => text.as_bytes().to_vec(),
             Value::Integer(number) => number.to_string().into_bytes(),
             Value::Number(number) => format_number(*number, 17).into_bytes(),
-            _ => return Err("ERR Lua redis lib command arguments must be strings or integers"),
+            _ => return Err("Lua redis lib command arguments must be strings or integers"),
         });
     }
     let mut frame = Vec::new();
@@ -125,8 +112,8 @@ fn request_of(words: &Variadic<Value>) -> std::result::Result<Vec<u8>, &'static 
 }
 
 /// The version of the protocol that a script has chosen for its replies.
-pub(super) fn version(number: f64) -> Option<Version> {
-    match number as i64 {
+pub(super) fn version(number: i64) -> Option<Version> {
+    match number {
         2 => Some(Version::Resp2),
         3 => Some(Version::Resp3),
         _ => None,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Arguments, Reply, Version};
-use mlua::{Function, Result, Table, Value};
+use mlua::{Function, Lua, Result, Table, Value};
 
 use super::call::{Caller, version};
-use super::interpreter::{Interpreter, Stop, first_line, text_of, with_interpreter};
+use super::interpreter::{Interpreter, Place, Stop, first_line, text_of, with_interpreter};
 use super::program::Program;
 use super::running::Kind;
-use super::{convert, shebang};
+use super::thrown::COUNTED;
+use super::{convert, shebang, thrown};
 use crate::acl::User;
 use crate::client::Client;
 use crate::mail::Outbox;
@@ -99,6 +100,9 @@ impl Interpreter {
         }
         let (is_done, value) = called?;
         if is_done {
+            if let Some(text) = uncounted_error(&value)? {
+                shared.error_counts.add(&text);
+            }
             let start = reply.buffered_bytes();
             if let Err(error) = convert::write(&value, reply, 0) {
                 reply.rewind(start);
@@ -106,7 +110,11 @@ impl Interpreter {
             }
             return Ok(Outcome::Done);
         }
-        Ok(Outcome::Failed(failure(&value, &program)?))
+        let (text, is_counted) = failure(&self.lua, value, &program, self.place.take())?;
+        if !is_counted {
+            shared.error_counts.add(&text);
+        }
+        Ok(Outcome::Failed(text))
     }
 
     fn call(
@@ -131,18 +139,23 @@ impl Interpreter {
         };
         let caller = RefCell::new(caller);
         self.lua.scope(|scope| {
-            let call = scope.create_function(|lua, words| caller.borrow_mut().call(lua, &words))?;
-            let check = scope.create_function(|_, words| caller.borrow_mut().is_allowed(&words))?;
-            let set_version = scope.create_function(|_, number: f64| match version(number) {
-                Some(version) => {
+            let call = scope.create_function(|lua, ()| {
+                let frame = self.request.take();
+                caller.borrow_mut().call(lua, &frame)
+            })?;
+            let check =
+                scope.create_function(|_, ()| Ok(caller.borrow().is_allowed(&self.request.take())))?;
+            let set_version = scope.create_function(|_, number: i64| {
+                let version = version(number);
+                if let Some(version) = version {
                     caller.borrow_mut().session.version = version;
-                    Ok(())
                 }
-                None => Err(mlua::Error::runtime("RESP version must be 2 or 3.")),
+                Ok(version.is_some())
             })?;
             self.host.raw_set("call", call)?;
             self.host.raw_set("is_allowed", check)?;
             self.host.raw_set("setresp", set_version)?;
+            self.place.take();
             match request.program.kind() {
                 Kind::Script => {
                     self.prelude.set.call::<()>((keys, arguments))?;
@@ -154,24 +167,28 @@ impl Interpreter {
     }
 }
 
-/// The error reply for what a script has thrown: a reply of a command, or a text with the place in front.
-fn failure(thrown: &Value, program: &Program<'_>) -> Result<String> {
-    let (name, chunk) = (program.name(), program.chunk());
-    let (text, line) = match thrown {
+/// The text of an error that a script returns, unless that was counted.
+fn uncounted_error(value: &Value) -> Result<Option<String>> {
+    let Value::Table(table) = value else { return Ok(None) };
+    let Value::String(text) = table.raw_get("err")? else { return Ok(None) };
+    let is_counted = table.raw_get::<Value>(COUNTED)? == Value::Boolean(true);
+    Ok((!is_counted).then(|| text.to_string_lossy()))
+}
+
+/// The error reply for what a script has thrown: a reply of a command, or a text with the place in front. Also returns
+/// whether it was counted.
+fn failure(lua: &Lua, thrown: Value, program: &Program<'_>, place: Option<Place>) -> Result<(String, bool)> {
+    let (text, is_counted) = match thrown::caught(lua, thrown)? {
         Value::Table(table) => {
-            let text: Option<String> = table.raw_get("err")?;
-            let line: Option<usize> = table.raw_get("line")?;
-            (text.unwrap_or_else(|| "ERR unknown error".to_owned()), line)
+            let text: Option<mlua::LuaString> = table.raw_get("err")?;
+            let text = text.map_or_else(|| "ERR unknown error".to_owned(), |text| text.to_string_lossy());
+            (text, table.raw_get::<Value>(COUNTED)? == Value::Boolean(true))
         }
-        other => {
-            let text = text_of(other);
-            let rest = text.strip_prefix(chunk).and_then(|rest| rest.strip_prefix(':'));
-            let line = rest.and_then(|rest| rest.split_once(':')).and_then(|(line, _)| line.parse().ok());
-            (format!("ERR {text}"), line)
-        }
+        other => (format!("ERR {}", text_of(&other)), false),
     };
-    Ok(match line {
-        Some(line) => format!("{text} script: {name}, on @{chunk}:{line}."),
+    let text = match place {
+        Some((source, line)) => format!("{text} script: {}, on {source}:{line}.", program.name()),
         None => text,
-    })
+    };
+    Ok((text, is_counted))
 }

@@ -9,10 +9,11 @@ use alluvium_protocol::Arguments;
 use mlua::chunk::ChunkMode;
 use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, VmState};
 
+use super::api::RequestSlot;
 use super::program::SCRIPT_CHUNK;
 use super::running::{KillWatch, Kind};
-use super::scripts::{self, Digest};
-use super::{bits, json, shebang};
+use super::scripts::Digest;
+use super::{api, bits, json, shebang, thrown};
 use crate::commands::REDIS_VERSION;
 use crate::shared::Shared;
 
@@ -29,6 +30,10 @@ pub(super) struct Interpreter {
     pub(super) lua: Lua,
     pub(super) host: Table,
     pub(super) prelude: Prelude,
+    /// The request that a script makes.
+    pub(super) request: RequestSlot,
+    /// Where the last error occurred that a script did not catch.
+    pub(super) place: Rc<Cell<Option<Place>>>,
     scripts: HashMap<Digest, Function>,
     /// How often scripts had been flushed when these were compiled.
     flushes: u64,
@@ -76,6 +81,27 @@ impl StopReason {
         }
     }
 }
+
+/// The source and the line where an error occurred.
+pub(super) type Place = (String, usize);
+
+/// Maximum number of calls in which the place of an error is looked for.
+const PLACE_LEVELS_MAX: usize = 10;
+
+/// Where the script is that has caused the error which is being handled.
+fn place_of_error(lua: &Lua) -> Option<Place> {
+    (1..PLACE_LEVELS_MAX).find_map(|level| {
+        let place = lua.inspect_stack(level, |debug| {
+            let (source, line) = (debug.source(), debug.current_line());
+            let source = source.source.filter(|source| source != PRELUDE_CHUNK && source != "=[C]")?;
+            Some((source.into_owned(), line?))
+        });
+        place.flatten()
+    })
+}
+
+/// How Lua calls the source of `prelude.lua`.
+const PRELUDE_CHUNK: &str = "=prelude";
 
 thread_local! {
     static INTERPRETER: RefCell<Option<Interpreter>> = const { RefCell::new(None) };
@@ -132,23 +158,27 @@ impl Interpreter {
         host.set("cjson", json::library(&lua)?)?;
         host.set("bit", bits::library(&lua)?)?;
         host.set("tostring", lua.globals().get::<Function>("tostring")?)?;
-        host.set(
-            "sha1hex",
-            lua.create_function(|lua, text: mlua::LuaString| {
-                lua.create_string(scripts::digest(&text.as_bytes()))
-            })?,
-        )?;
+        let (request, place) = (RequestSlot::default(), Rc::new(Cell::default()));
+        host.set("api", api::library(&lua, &host, &request)?)?;
+        host.set("caught", lua.create_function(thrown::caught)?)?;
+        let noted = Rc::clone(&place);
+        let note_place = move |lua: &Lua, thrown: Value| {
+            noted.set(place_of_error(lua));
+            Ok(thrown)
+        };
+        host.set("note_place", lua.create_function(note_place)?)?;
         let (script_environment, library_environment, set, set_loading, run) = lua
             .load(include_str!("prelude.lua"))
-            .set_name("=prelude")
+            .set_name(PRELUDE_CHUNK)
             .call::<(Table, Table, Function, Function, Function)>(host.clone())?;
         let prelude = Prelude { script_environment, library_environment, set, set_loading, run };
         let load = |environment: &Table| {
             let environment = environment.clone();
             lua.create_function(move |lua, (text, name): (mlua::LuaString, Option<String>)| {
                 let text = text.as_bytes().to_vec();
+                let name = name.unwrap_or_else(|| String::from_utf8_lossy(&text).into_owned());
                 let chunk = lua.load(text).set_mode(ChunkMode::Text);
-                let chunk = chunk.set_name(name.unwrap_or_else(|| "=loadstring".to_owned()));
+                let chunk = chunk.set_name(name);
                 match chunk.set_environment(environment.clone()).into_function() {
                     Ok(function) => Ok((Some(function), None)),
                     Err(error) => Ok((None, Some(first_line(&error.to_string()).to_owned()))),
@@ -161,6 +191,8 @@ impl Interpreter {
             lua,
             host,
             prelude,
+            request,
+            place,
             scripts: HashMap::new(),
             flushes: 0,
             libraries: HashMap::new(),

@@ -11,7 +11,7 @@ use super::interpreter::{Interpreter, Stop, error_text, first_line, text_of, wit
 use super::libraries::{BYTES_MAX, FUNCTIONS_MAX, Libraries, LibrarySet};
 use super::library::{Description, Library, LibraryFunction};
 use super::program::LIBRARY_CHUNK;
-use super::{TIME_MAX, shebang};
+use super::{TIME_MAX, shebang, thrown};
 use crate::shared::Shared;
 use crate::store::{Store, StoreError};
 
@@ -115,13 +115,17 @@ impl Interpreter {
         let stop = Stop::default();
         let loaded = self.execute_body(&body, &registered, &stop, deadline);
         self.lua.remove_hook();
-        let left = self.prelude.set_loading.call::<()>(false);
+        let left = self
+            .host
+            .raw_set("register", Value::Nil)
+            .and_then(|()| self.prelude.set_loading.call::<()>(false));
         if stop.get().is_some() {
             return Err("ERR Error registering functions: FUNCTION LOAD timeout".to_owned());
         }
         let (is_done, thrown) =
             loaded.and_then(|loaded| left.map(|()| loaded)).map_err(|error| error_text(&error))?;
         if !is_done {
+            let thrown = thrown::caught(&self.lua, thrown).map_err(|error| error_text(&error))?;
             return Err(format!("ERR Error registering functions: {}", thrown_text(&thrown)));
         }
         let registered = registered.into_inner();
@@ -159,7 +163,7 @@ fn thrown_text(thrown: &Value) -> String {
             _ => "ERR unknown error".to_owned(),
         };
     }
-    format!("ERR {}", first_line(&text_of(thrown)))
+    format!("ERR {}", text_of(thrown))
 }
 
 /// Notes the function that `redis.register_function` was given.

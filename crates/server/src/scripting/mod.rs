@@ -8,6 +8,7 @@
 //! All workers share the sources of scripts and libraries. An interpreter compiles a script, and loads a library, when
 //! it first executes it.
 
+mod api;
 mod bits;
 mod call;
 mod convert;
@@ -22,6 +23,7 @@ mod program;
 mod running;
 mod scripts;
 mod shebang;
+mod thrown;
 
 pub(crate) use execution::{Outcome, Request, TIME_MAX, run};
 pub(crate) use interpreter::compile_error;

@@ -1,12 +1,8 @@
--- Prepares the globals that scripts and libraries see. Receives the functions of the server in `host`; `host.call`,
--- `host.is_allowed` and `host.setresp` are replaced for each script, `host.register` for each library that is loaded.
--- Returns the globals of scripts and of libraries, and functions that set the keys and arguments of a script, say
+-- Prepares the globals that scripts and libraries see. Receives the functions of the server in `host`. Returns the globals of scripts and of libraries, and functions that set the keys and arguments of a script, say
 -- whether a library is being loaded, and execute a function.
 local host = ...
 local error, pcall, type, setmetatable = error, pcall, type, setmetatable
-local rawset, getmetatable, select, pairs, tonumber = rawset, getmetatable, select, pairs, tonumber
-
-local function raise(text) error({ err = "ERR " .. text }, 0) end
+local xpcall, rawset, getmetatable, select, pairs = xpcall, rawset, getmetatable, select, pairs
 
 local redis = {
     LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3,
@@ -14,14 +10,8 @@ local redis = {
     REDIS_VERSION = host.version, REDIS_VERSION_NUM = host.version_number,
 }
 
-function redis.call(...)
-    local reply = host.call(...)
-    if type(reply) == "table" and reply.err ~= nil then error(reply, 0) end
-    return reply
-end
-
-function redis.pcall(...)
-    return host.call(...)
+for name, value in pairs(host.api) do
+    if name ~= "register_function" then redis[name] = value end
 end
 
 function redis.error_reply(text)
@@ -33,35 +23,6 @@ end
 function redis.status_reply(text)
     if type(text) ~= "string" then return { err = "ERR wrong number or type of arguments" } end
     return { ok = text }
-end
-
-function redis.sha1hex(...)
-    if select("#", ...) ~= 1 then error("wrong number of arguments", 2) end
-    return host.sha1hex(...)
-end
-
-function redis.setresp(version) return host.setresp(version) end
-
--- The log is the operator's: what scripts say is checked, and not written there.
-function redis.log(...)
-    if select("#", ...) < 2 then raise("redis.log() requires two arguments or more.") end
-    local level = tonumber((...))
-    if not level then raise("First argument must be a number (log level).") end
-    if level < redis.LOG_DEBUG or level > redis.LOG_WARNING then raise("Invalid debug level.") end
-end
-
-function redis.set_repl(...)
-    if select("#", ...) ~= 1 then raise("redis.set_repl() requires two arguments.") end
-    local flags = tonumber((...)) or 0
-    if flags < 0 or flags > redis.REPL_ALL then
-        raise("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
-    end
-end
-
-function redis.acl_check_cmd(...)
-    local is_allowed, refusal = host.is_allowed(...)
-    if refusal then raise(refusal) end
-    return is_allowed
 end
 
 function redis.replicate_commands() return true end
@@ -83,10 +44,20 @@ end
 
 getmetatable("").__metatable = stand_in
 
+-- What scripts catch is never an object of the server.
+local function outcome(is_done, thrown, ...)
+    if not is_done then return false, host.caught(thrown) end
+    return is_done, thrown, ...
+end
+
 local globals = {
-    assert = assert, error = error, ipairs = ipairs, next = next, pairs = pairs, pcall = pcall, rawequal = rawequal,
+    assert = assert, error = error, ipairs = ipairs, next = next, pairs = pairs, rawequal = rawequal,
     rawget = rawget, select = select, tonumber = tonumber, tostring = tostring, type = type, unpack = unpack,
-    xpcall = xpcall, getmetatable = getmetatable,
+    getmetatable = getmetatable,
+    pcall = function(...) return outcome(pcall(...)) end,
+    xpcall = function(body, handler)
+        return xpcall(body, function(thrown) return handler(host.caught(thrown)) end)
+    end,
     setmetatable = function(object, metatable)
         if protected[object] then error("Attempt to modify a readonly table", 2) end
         return setmetatable(object, metatable)
@@ -138,26 +109,20 @@ local function_globals = copy()
 function_globals._G = library_environment
 function_globals.loadstring = function(text, name) return host.loadstring_of_library(text, name) end
 
-local is_loading = false
 local loading_redis = {
     LOG_DEBUG = 0, LOG_VERBOSE = 1, LOG_NOTICE = 2, LOG_WARNING = 3, log = redis.log,
     REDIS_VERSION = redis.REDIS_VERSION, REDIS_VERSION_NUM = redis.REDIS_VERSION_NUM,
 }
 
-function loading_redis.register_function(...)
-    if not is_loading then raise("redis.register_function can only be called on FUNCTION LOAD command") end
-    local refusal = host.register(...)
-    if refusal then raise(refusal) end
-end
-
+loading_redis.register_function = host.api.register_function
 local loading_globals = { redis = environment({ values = loading_redis }) }
 
 local function set_loading(loads)
-    is_loading, libraries.values = loads, loads and loading_globals or function_globals
+    libraries.values = loads and loading_globals or function_globals
 end
 set_loading(false)
 
-return script_environment, library_environment, set, set_loading, function(body, count, ...)
-    if count == 0 then return pcall(body) end
-    return pcall(body, ...)
+return script_environment, library_environment, set, set_loading, function(body, count, keys, arguments)
+    if count == 0 then return xpcall(body, host.note_place) end
+    return xpcall(function() return body(keys, arguments) end, host.note_place)
 end

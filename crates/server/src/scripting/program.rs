@@ -25,14 +25,6 @@ impl Program<'_> {
             Self::Function(function) => function.name.to_string(),
         }
     }
-
-    /// How Lua calls its source.
-    pub(super) fn chunk(&self) -> &'static str {
-        match self {
-            Self::Script { .. } => SCRIPT_CHUNK,
-            Self::Function(_) => LIBRARY_CHUNK,
-        }
-    }
 }
 
 /// How Lua calls the sources of scripts and of libraries.
