@@ -5,9 +5,9 @@ usage: redis_suite.py [--server BINARY] [--redis BINARY] [--logs DIR] [--unit UN
 SOURCE is an unpacked Redis 7.0 source tree with its `tests`. BINARY of `--server` defaults to
 target/release/alluvium. The same tests run against redis-server (`--redis`, by default the one on the PATH): what
 passes there is the baseline. Units that need servers with settings of their own start them: for Alluvium,
-redis_shim.py stands for src/redis-server. Tests named in redis_suite_skips.txt are out of scope, each with its reason, and are not
-run. unit/scripting is not among the units: it runs each script as a function, too, and there are no functions. Exits 0
-if at least 98 % of the tests in scope that Redis passes do pass, 1 if fewer, 2 on wrong usage.
+redis_shim.py stands for src/redis-server. Tests named in redis_suite_skips.txt are out of scope, each with its reason,
+and are not run. unit/scripting runs each script twice: by EVAL, and as a function that it loads and calls. Exits 0 if
+at least 98 % of the tests in scope that Redis passes do pass, 1 if fewer, 2 on wrong usage.
 """
 
 import argparse
@@ -23,7 +23,8 @@ import tempfile
 import time
 
 UNITS = """type/string type/incr keyspace expire scan protocol quit querybuf bitops bitfield dump info info-command
-introspection introspection-2 slowlog latency-monitor other multi pubsub tracking pause type/hash type/set""".split()
+introspection introspection-2 slowlog latency-monitor other multi pubsub tracking pause type/hash type/set
+scripting functions""".split()
 # Their tests start servers themselves.
 UNITS_WITH_SERVERS = "acl acl-v2 auth".split()
 HERE = pathlib.Path(__file__).resolve().parent

@@ -6,14 +6,7 @@ use crate::scripting::Program;
 pub(super) const COMMAND: Command = Command {
     name: "fcall",
     arity: -3,
-    flags: &[
-        "write",
-        "noscript",
-        "stale",
-        "skip_monitor",
-        "no_mandatory_keys",
-        "movablekeys",
-    ],
+    flags: &["write", "noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"],
     group: "scripting",
     since: "7.0.0",
     complexity: "Depends on the function that is executed",

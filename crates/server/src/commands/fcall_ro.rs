@@ -6,14 +6,7 @@ use super::{Command, Context, Failure};
 pub(super) const COMMAND: Command = Command {
     name: "fcall_ro",
     arity: -3,
-    flags: &[
-        "readonly",
-        "noscript",
-        "stale",
-        "skip_monitor",
-        "no_mandatory_keys",
-        "movablekeys",
-    ],
+    flags: &["readonly", "noscript", "stale", "skip_monitor", "no_mandatory_keys", "movablekeys"],
     group: "scripting",
     since: "7.0.0",
     complexity: "Depends on the function that is executed",

@@ -48,8 +48,18 @@ fn marked(lua: &Lua, name: &str, value: Value) -> Result<Table> {
     Ok(table)
 }
 
+/// Maximum number of values in the reply of a script. Some tables that contain each other have any number.
+const VALUES_MAX: usize = 1 << 24;
+
 /// Writes what a script has returned.
-pub(super) fn write(value: &Value, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+pub(super) fn write_all(value: &Value, reply: &mut Reply<'_>) -> Result<()> {
+    let mut left = VALUES_MAX;
+    write(value, reply, 0, &mut left)
+}
+
+/// Writes a value; `left` more may come.
+fn write(value: &Value, reply: &mut Reply<'_>, depth: usize, left: &mut usize) -> Result<()> {
+    *left = left.checked_sub(1).ok_or_else(|| mlua::Error::runtime("the script returns too many values"))?;
     if depth > DEPTH_MAX {
         reply.error("ERR reached lua stack limit");
         return Ok(());
@@ -60,13 +70,13 @@ pub(super) fn write(value: &Value, reply: &mut Reply<'_>, depth: usize) -> Resul
         Value::Integer(number) => reply.integer(*number),
         Value::Number(number) => reply.integer(*number as i64),
         Value::String(text) => reply.bulk(&text.as_bytes()),
-        Value::Table(table) => write_table(table, reply, depth)?,
+        Value::Table(table) => write_table(table, reply, depth, left)?,
         _ => reply.null(),
     }
     Ok(())
 }
 
-fn write_table(table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()> {
+fn write_table(table: &Table, reply: &mut Reply<'_>, depth: usize, left: &mut usize) -> Result<()> {
     if let Value::String(text) = table.raw_get("err")? {
         reply.error(&*text.as_bytes());
         return Ok(());
@@ -83,15 +93,15 @@ fn write_table(table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()>
         let pairs: Vec<(Value, Value)> = map.pairs().collect::<Result<_>>()?;
         reply.map(pairs.len());
         for (key, value) in &pairs {
-            write(key, reply, depth + 1)?;
-            write(value, reply, depth + 1)?;
+            write(key, reply, depth + 1, left)?;
+            write(value, reply, depth + 1, left)?;
         }
         return Ok(());
     }
     if let Value::Table(set) = table.raw_get("set")? {
         let pairs: Vec<(Value, Value)> = set.pairs().collect::<Result<_>>()?;
         reply.set(pairs.len());
-        return pairs.iter().try_for_each(|(member, _)| write(member, reply, depth + 1));
+        return pairs.iter().try_for_each(|(member, _)| write(member, reply, depth + 1, left));
     }
     // An array ends before its first nil.
     let mut members: Vec<Value> = Vec::new();
@@ -102,7 +112,7 @@ fn write_table(table: &Table, reply: &mut Reply<'_>, depth: usize) -> Result<()>
         }
     }
     reply.array(members.len());
-    members.iter().try_for_each(|member| write(member, reply, depth + 1))
+    members.iter().try_for_each(|member| write(member, reply, depth + 1, left))
 }
 
 /// A number as C's `%.{digits}g` formats it.

@@ -104,7 +104,7 @@ impl Interpreter {
                 shared.error_counts.add(&text);
             }
             let start = reply.buffered_bytes();
-            if let Err(error) = convert::write(&value, reply, 0) {
+            if let Err(error) = convert::write_all(&value, reply) {
                 reply.rewind(start);
                 return Ok(Outcome::Failed(format!("ERR {}", first_line(&error.to_string()))));
             }
@@ -156,6 +156,7 @@ impl Interpreter {
             self.host.raw_set("is_allowed", check)?;
             self.host.raw_set("setresp", set_version)?;
             self.place.take();
+            self.json.take();
             match request.program.kind() {
                 Kind::Script => {
                     self.prelude.set.call::<()>((keys, arguments))?;

@@ -10,10 +10,11 @@ use mlua::chunk::ChunkMode;
 use mlua::{Error, Function, HookTriggers, Lua, LuaOptions, Result, StdLib, Table, Value, VmState};
 
 use super::api::RequestSlot;
+use super::convert::format_number;
 use super::program::SCRIPT_CHUNK;
 use super::running::{KillWatch, Kind};
 use super::scripts::Digest;
-use super::{api, bits, json, shebang, thrown};
+use super::{api, bits, json, msgpack, shebang, structs, thrown};
 use crate::commands::REDIS_VERSION;
 use crate::shared::Shared;
 
@@ -32,6 +33,8 @@ pub(super) struct Interpreter {
     pub(super) prelude: Prelude,
     /// The request that a script makes.
     pub(super) request: RequestSlot,
+    /// What the script has set for JSON.
+    pub(super) json: Rc<Cell<json::Settings>>,
     /// Where the last error occurred that a script did not catch.
     pub(super) place: Rc<Cell<Option<Place>>>,
     scripts: HashMap<Digest, Function>,
@@ -155,7 +158,10 @@ impl Interpreter {
         host.set("version", REDIS_VERSION)?;
         let parts = REDIS_VERSION.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         host.set("version_number", parts.fold(0, |number, part| (number << 8) | part))?;
-        host.set("cjson", json::library(&lua)?)?;
+        let json = Rc::default();
+        host.set("cjson", json::library(&lua, &json)?)?;
+        host.set("cmsgpack", msgpack::library(&lua)?)?;
+        host.set("struct", structs::library(&lua)?)?;
         host.set("bit", bits::library(&lua)?)?;
         host.set("tostring", lua.globals().get::<Function>("tostring")?)?;
         let (request, place) = (RequestSlot::default(), Rc::new(Cell::default()));
@@ -193,6 +199,7 @@ impl Interpreter {
             prelude,
             request,
             place,
+            json,
             scripts: HashMap::new(),
             flushes: 0,
             libraries: HashMap::new(),
@@ -272,7 +279,11 @@ pub(super) fn text_of(thrown: &Value) -> String {
     let text = match thrown {
         Value::String(text) => text.to_string_lossy(),
         Value::Error(error) => first_line(&error.to_string()).to_owned(),
-        other => format!("{other:?}"),
+        Value::Nil => "nil".to_owned(),
+        Value::Boolean(flag) => flag.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Number(number) => format_number(*number, 14),
+        other => other.type_name().to_owned(),
     };
     text.strip_prefix("runtime error: ").unwrap_or(&text).to_owned()
 }

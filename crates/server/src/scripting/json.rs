@@ -1,49 +1,153 @@
 //! The library `cjson`: JSON from and to Lua values.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use mlua::{Error, Lua, Result, Table, Value};
 
-/// Maximum depth of nested tables, in both directions.
-const DEPTH_MAX: usize = 1000;
-/// A table with integer keys is an array if at least one of this many positions is used, or it is short.
-const SPARSE_RATIO: usize = 2;
-const SPARSE_SAFE: usize = 10;
+/// What scripts may set. Each script begins with the defaults, so none depends on another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    /// Maximum depth of nested tables.
+    encode_depth_max: usize,
+    decode_depth_max: usize,
+    /// What becomes of numbers that JSON does not have.
+    invalid_numbers: InvalidNumbers,
+    /// Digits of a number.
+    digits: usize,
+    /// A table with integer keys is an array if at least one of this many positions is used, or it is short. With a
+    /// ratio of 0, it always is.
+    sparse_ratio: usize,
+    sparse_safe: usize,
+    /// Whether other tables with integer keys become objects, instead of being refused.
+    converts_sparse: bool,
+}
 
-pub(super) fn library(lua: &Lua) -> Result<Table> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum InvalidNumbers {
+    Refused,
+    Written,
+    Null,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            encode_depth_max: 1000,
+            decode_depth_max: 1000,
+            invalid_numbers: InvalidNumbers::Refused,
+            digits: 14,
+            sparse_ratio: 2,
+            sparse_safe: 10,
+            converts_sparse: false,
+        }
+    }
+}
+
+/// Maximum depth of nested tables that a script may set.
+const DEPTH_MAX: usize = 1000;
+/// Maximum bytes of what is encoded: a few tables that contain each other would give any number.
+const ENCODED_BYTES_MAX: usize = 64 << 20;
+
+pub(super) fn library(lua: &Lua, settings: &Rc<Cell<Settings>>) -> Result<Table> {
     let library = lua.create_table()?;
+    let of_encode = Rc::clone(settings);
     library.set(
         "encode",
-        lua.create_function(|lua, value: Value| {
+        lua.create_function(move |lua, value: Value| {
             let mut out = Vec::new();
-            encode(&value, &mut out, 0)?;
+            encode(&value, &mut out, 0, &of_encode.get())?;
             lua.create_string(&out)
         })?,
     )?;
+    let of_decode = Rc::clone(settings);
     library.set(
         "decode",
-        lua.create_function(|lua, text: mlua::LuaString| {
+        lua.create_function(move |lua, text: mlua::LuaString| {
             let json: serde_json::Value = serde_json::from_slice(&text.as_bytes())
                 .map_err(|error| Error::runtime(format!("cannot decode JSON: {error}")))?;
-            decode(lua, &json, 0)
+            decode(lua, &json, 0, of_decode.get().decode_depth_max)
         })?,
     )?;
+    type Field = fn(&mut Settings) -> &mut usize;
+    let numbers: [(&str, std::ops::RangeInclusive<i64>, Field); 3] = [
+        ("encode_max_depth", 1..=DEPTH_MAX as i64, |settings| &mut settings.encode_depth_max),
+        ("decode_max_depth", 1..=DEPTH_MAX as i64, |settings| &mut settings.decode_depth_max),
+        ("encode_number_precision", 1..=14, |settings| &mut settings.digits),
+    ];
+    for (name, range, field) in numbers {
+        let settings = Rc::clone(settings);
+        let set = move |_: &Lua, number: Option<i64>| {
+            let mut changed = settings.get();
+            if let Some(number) = number {
+                *field(&mut changed) = within(number, &range)?;
+                settings.set(changed);
+            }
+            Ok(*field(&mut changed))
+        };
+        library.set(name, lua.create_function(set)?)?;
+    }
+    let sparse = Rc::clone(settings);
+    let set_sparse = move |_: &Lua, (converts, ratio, safe): (Option<bool>, Option<i64>, Option<i64>)| {
+        let mut changed = sparse.get();
+        changed.converts_sparse = converts.unwrap_or(changed.converts_sparse);
+        if let Some(ratio) = ratio {
+            changed.sparse_ratio = within(ratio, &(0..=i64::from(i32::MAX)))?;
+        }
+        if let Some(safe) = safe {
+            changed.sparse_safe = within(safe, &(0..=i64::from(i32::MAX)))?;
+        }
+        sparse.set(changed);
+        Ok((changed.converts_sparse, changed.sparse_ratio, changed.sparse_safe))
+    };
+    library.set("encode_sparse_array", lua.create_function(set_sparse)?)?;
+    let invalid = Rc::clone(settings);
+    let set_invalid = move |lua: &Lua, value: Value| {
+        let mut changed = invalid.get();
+        changed.invalid_numbers = match value {
+            Value::Nil => changed.invalid_numbers,
+            Value::Boolean(false) => InvalidNumbers::Refused,
+            Value::Boolean(true) => InvalidNumbers::Written,
+            Value::String(text) if *text.as_bytes() == *b"null" => InvalidNumbers::Null,
+            _ => return Err(Error::runtime("invalid option: true, false and 'null' are possible")),
+        };
+        invalid.set(changed);
+        Ok(match changed.invalid_numbers {
+            InvalidNumbers::Refused => Value::Boolean(false),
+            InvalidNumbers::Written => Value::Boolean(true),
+            InvalidNumbers::Null => Value::String(lua.create_string("null")?),
+        })
+    };
+    library.set("encode_invalid_numbers", lua.create_function(set_invalid)?)?;
     // Lua CJSON may keep its buffer between calls, which scripts cannot notice.
     library.set("encode_keep_buffer", lua.create_function(|_, _: mlua::Variadic<Value>| Ok(()))?)?;
     library.set("null", Value::NULL)?;
     Ok(library)
 }
 
-fn encode(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<()> {
-    if depth > DEPTH_MAX {
-        return Err(Error::runtime("Cannot serialise, excessive depth"));
+fn within(number: i64, range: &std::ops::RangeInclusive<i64>) -> Result<usize> {
+    if !range.contains(&number) {
+        return Err(Error::runtime(format!(
+            "expected integer between {} and {}",
+            range.start(),
+            range.end()
+        )));
+    }
+    Ok(number as usize)
+}
+
+fn encode(value: &Value, out: &mut Vec<u8>, depth: usize, settings: &Settings) -> Result<()> {
+    if out.len() > ENCODED_BYTES_MAX {
+        return Err(Error::runtime(format!("more than {ENCODED_BYTES_MAX} bytes of JSON")));
     }
     match value {
         Value::Nil => out.extend_from_slice(b"null"),
         Value::LightUserData(pointer) if pointer.0.is_null() => out.extend_from_slice(b"null"),
         Value::Boolean(flag) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
         Value::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        Value::Number(number) => encode_number(*number, out)?,
+        Value::Number(number) => encode_number(*number, out, settings)?,
         Value::String(text) => encode_text(&text.as_bytes(), out),
-        Value::Table(table) => encode_table(table, out, depth)?,
+        Value::Table(table) => encode_table(table, out, depth + 1, settings)?,
         other => {
             let kind = other.type_name();
             return Err(Error::runtime(format!("Cannot serialise {kind}: type not supported")));
@@ -52,11 +156,15 @@ fn encode(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<()> {
     Ok(())
 }
 
-fn encode_number(number: f64, out: &mut Vec<u8>) -> Result<()> {
-    if !number.is_finite() {
-        return Err(Error::runtime("Cannot serialise number: must not be NaN or Inf"));
+fn encode_number(number: f64, out: &mut Vec<u8>, settings: &Settings) -> Result<()> {
+    if !number.is_finite() && settings.invalid_numbers != InvalidNumbers::Written {
+        if settings.invalid_numbers == InvalidNumbers::Refused {
+            return Err(Error::runtime("Cannot serialise number: must not be NaN or Inf"));
+        }
+        out.extend_from_slice(b"null");
+        return Ok(());
     }
-    out.extend_from_slice(super::convert::format_number(number, 14).as_bytes());
+    out.extend_from_slice(super::convert::format_number(number, settings.digits).as_bytes());
     Ok(())
 }
 
@@ -77,15 +185,18 @@ fn encode_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
-    match array_len(table)? {
+fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize, settings: &Settings) -> Result<()> {
+    if depth > settings.encode_depth_max {
+        return Err(Error::runtime("Cannot serialise, excessive depth"));
+    }
+    match array_len(table, settings)? {
         Some(len) => {
             out.push(b'[');
             for position in 1..=len {
                 if position > 1 {
                     out.push(b',');
                 }
-                encode(&table.raw_get(position)?, out, depth + 1)?;
+                encode(&table.raw_get(position)?, out, depth, settings)?;
             }
             out.push(b']');
         }
@@ -110,7 +221,7 @@ fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
                     }
                 }
                 out.push(b':');
-                encode(&value, out, depth + 1)?;
+                encode(&value, out, depth, settings)?;
             }
             out.push(b'}');
         }
@@ -119,7 +230,7 @@ fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
 }
 
 /// The length of a table whose keys are positions; `None` for any other, an empty one included.
-fn array_len(table: &Table) -> Result<Option<usize>> {
+fn array_len(table: &Table, settings: &Settings) -> Result<Option<usize>> {
     let (mut entries, mut last) = (0_usize, 0_usize);
     for pair in table.pairs::<Value, Value>() {
         let position = match pair?.0 {
@@ -130,14 +241,20 @@ fn array_len(table: &Table) -> Result<Option<usize>> {
         entries += 1;
         last = last.max(position);
     }
-    if last > SPARSE_SAFE && last > entries.saturating_mul(SPARSE_RATIO) {
+    let is_sparse = settings.sparse_ratio > 0
+        && last > settings.sparse_safe
+        && last > entries.saturating_mul(settings.sparse_ratio);
+    if is_sparse && settings.converts_sparse {
+        return Ok(None);
+    }
+    if is_sparse {
         return Err(Error::runtime("Cannot serialise table: excessively sparse array"));
     }
     Ok((entries > 0).then_some(last))
 }
 
-fn decode(lua: &Lua, json: &serde_json::Value, depth: usize) -> Result<Value> {
-    if depth > DEPTH_MAX {
+fn decode(lua: &Lua, json: &serde_json::Value, depth: usize, depth_max: usize) -> Result<Value> {
+    if depth >= depth_max && (json.is_array() || json.is_object()) {
         return Err(Error::runtime("Found too many nested data structures"));
     }
     Ok(match json {
@@ -148,14 +265,14 @@ fn decode(lua: &Lua, json: &serde_json::Value, depth: usize) -> Result<Value> {
         serde_json::Value::Array(values) => {
             let table = lua.create_table_with_capacity(values.len(), 0)?;
             for (position, value) in values.iter().enumerate() {
-                table.raw_set(position + 1, decode(lua, value, depth + 1)?)?;
+                table.raw_set(position + 1, decode(lua, value, depth + 1, depth_max)?)?;
             }
             Value::Table(table)
         }
         serde_json::Value::Object(members) => {
             let table = lua.create_table_with_capacity(0, members.len())?;
             for (name, value) in members {
-                table.raw_set(name.as_str(), decode(lua, value, depth + 1)?)?;
+                table.raw_set(name.as_str(), decode(lua, value, depth + 1, depth_max)?)?;
             }
             Value::Table(table)
         }

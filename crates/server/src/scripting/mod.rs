@@ -3,7 +3,7 @@
 //! A script or a function is executed within a transaction: its writes take effect at one moment, and one that fails on
 //! the store's side, takes too long or is killed has written nothing. If a key that it has read was written meanwhile it
 //! runs again, so it must not depend on what it did outside of the store. Each worker has an interpreter of its own,
-//! with the libraries `string`, `table`, `math`, `cjson` and `bit`; it has no access to files, time or the system.
+//! with the libraries `string`, `table`, `math`, `cjson`, `cmsgpack`, `struct` and `bit`; it has no access to files, time or the system.
 //!
 //! All workers share the sources of scripts and libraries. An interpreter compiles a script, and loads a library, when
 //! it first executes it.
@@ -19,10 +19,12 @@ mod json;
 mod libraries;
 mod library;
 mod loading;
+mod msgpack;
 mod program;
 mod running;
 mod scripts;
 mod shebang;
+mod structs;
 mod thrown;
 
 pub(crate) use execution::{Outcome, Request, TIME_MAX, run};

@@ -66,8 +66,8 @@ local globals = {
         if protected[object] then error("Attempt to modify a readonly table", 2) end
         return rawset(object, key, value)
     end,
-    string = protect(string), table = protect(table), math = protect(math), redis = protect(redis),
-    server = protect(redis), cjson = protect(host.cjson), bit = protect(host.bit), _VERSION = _VERSION,
+    string = protect(string), table = protect(table), math = protect(math), struct = protect(host.struct),
+    redis = protect(redis), server = protect(redis), cjson = protect(host.cjson), cmsgpack = protect(host.cmsgpack), bit = protect(host.bit), _VERSION = _VERSION,
 }
 
 local function missing(name)
