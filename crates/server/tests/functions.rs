@@ -48,7 +48,10 @@ fn names(client: &mut Client) -> Vec<String> {
 fn functions_are_called_with_keys_and_arguments() {
     let server = Running::start(ServerOptions::default());
     let mut client = server.client();
-    let source = function("lib", "redis.call('SET', keys[1], args[1]) return {#keys, #args, redis.call('GET', keys[1])}");
+    let source = function(
+        "lib",
+        "redis.call('SET', keys[1], args[1]) return {#keys, #args, redis.call('GET', keys[1])}",
+    );
     assert_eq!(client.ask(&["FUNCTION", "LOAD", &source]), bulk("lib"));
     let expected = Value::Array(vec![integer(1), integer(2), bulk("v")]);
     assert_eq!(client.ask(&["FCALL", "f", "1", "k", "v", "w"]), expected);
@@ -68,7 +71,10 @@ fn functions_are_called_with_keys_and_arguments() {
     assert_eq!(load(&mut client, source), bulk("reads"));
     assert_eq!(client.ask(&["FCALL_RO", "get", "1", "k"]), bulk("v"));
     assert_eq!(client.ask(&["FCALL", "get", "1", "k"]), bulk("v"));
-    fails(client.ask(&["FCALL", "set", "1", "k"]), "ERR Write commands are not allowed from read-only scripts.");
+    fails(
+        client.ask(&["FCALL", "set", "1", "k"]),
+        "ERR Write commands are not allowed from read-only scripts.",
+    );
     let text = |text: &str| Value::Simple(text.as_bytes().to_vec());
     let functions = Value::Array(vec![
         Value::Array(vec![
@@ -100,7 +106,10 @@ fn functions_are_called_with_keys_and_arguments() {
     ];
     let listed = client.ask(&["FUNCTION", "LIST", "WITHCODE", "LIBRARYNAME", "rea*"]);
     assert_eq!(listed, Value::Array(vec![Value::Array(library)]));
-    assert_eq!(client.ask(&["COMMAND", "GETKEYS", "FCALL", "f", "1", "k", "v"]), Value::Array(vec![bulk("k")]));
+    assert_eq!(
+        client.ask(&["COMMAND", "GETKEYS", "FCALL", "f", "1", "k", "v"]),
+        Value::Array(vec![bulk("k")])
+    );
     let Value::Bulk(info) = client.ask(&["INFO", "memory"]) else { panic!("no text") };
     let info = String::from_utf8(info).unwrap();
     assert!(info.contains("number_of_functions:3\r\nnumber_of_libraries:2\r\n"), "{info}");
@@ -111,7 +120,10 @@ fn libraries_are_replaced_and_deleted_for_all_workers() {
     let server = Running::start(ServerOptions { workers: 3.try_into().unwrap(), ..Default::default() });
     let mut clients: Vec<Client> = (0..6).map(|_| server.client()).collect();
     for number in 0..20 {
-        assert_eq!(load(&mut clients[number % 6], &function("lib", &format!("return {number}"))), bulk("lib"));
+        assert_eq!(
+            load(&mut clients[number % 6], &function("lib", &format!("return {number}"))),
+            bulk("lib")
+        );
         for client in &mut clients {
             assert_eq!(client.ask(&["FCALL", "f", "0"]), integer(number as i64));
         }
@@ -166,7 +178,10 @@ fn errors_name_function_and_line() {
         assert_eq!(found, error(expected), "{body}");
     };
     for (body, expected) in [
-        ("return redis.call('NONE')", "ERR Unknown Redis command called from script script: f, on @user_function:2."),
+        (
+            "return redis.call('NONE')",
+            "ERR Unknown Redis command called from script script: f, on @user_function:2.",
+        ),
         ("\nerror('x')", "ERR user_function:3: x script: f, on @user_function:3."),
         ("error({err = 'MY error'})", "MY error script: f, on @user_function:2."),
         (
@@ -179,7 +194,10 @@ fn errors_name_function_and_line() {
             "ERR user_function:2: Script attempted to access nonexistent global variable 'f' script: f, on \
              @user_function:2.",
         ),
-        ("redis.call = 1", "ERR user_function:2: Attempt to modify a readonly table script: f, on @user_function:2."),
+        (
+            "redis.call = 1",
+            "ERR user_function:2: Attempt to modify a readonly table script: f, on @user_function:2.",
+        ),
         ("redis.setresp(4)", "ERR RESP version must be 2 or 3. script: f, on @user_function:2."),
         ("return redis.error_reply('MY error')", "MY error"),
     ] {
@@ -188,7 +206,8 @@ fn errors_name_function_and_line() {
     let Value::Bulk(info) = client.ask(&["INFO", "errorstats"]) else { panic!("no text") };
     let info = String::from_utf8(info).unwrap();
     assert!(info.contains("errorstat_MY:count=2"), "{info}");
-    let caught = function("lib", "local _, thrown = pcall(redis.call, 'NONE') return {type(thrown), thrown.err}");
+    let caught =
+        function("lib", "local _, thrown = pcall(redis.call, 'NONE') return {type(thrown), thrown.err}");
     load(&mut client, &caught);
     let expected = Value::Array(vec![bulk("table"), bulk("ERR Unknown Redis command called from script")]);
     assert_eq!(client.ask(&["FCALL", "f", "0"]), expected);
@@ -199,23 +218,44 @@ fn sources_can_only_register_functions() {
     let server = Running::start(ServerOptions::default());
     let mut client = server.client();
     for (body, expected) in [
-        ("redis.call('SET', 'a', 1)", "ERR Error registering functions: ERR user_function:2: Script attempted to"),
+        (
+            "redis.call('SET', 'a', 1)",
+            "ERR Error registering functions: ERR user_function:2: Script attempted to",
+        ),
         ("math.random()", "ERR Error registering functions: ERR user_function:2: Script attempted to access"),
         ("tostring(1)", "ERR Error registering functions: ERR user_function:2: Script attempted to access"),
         ("x = 1", "ERR Error registering functions: ERR user_function:2: Attempt to modify a readonly table"),
         ("redis.x = 1", "ERR Error registering functions: ERR user_function:2: Attempt to modify a readonly"),
         ("return (", "ERR Error compiling function: user_function:2: unexpected symbol"),
         ("redis.register_function('a', 1)", "ERR Error registering functions: ERR second argument to"),
-        ("redis.register_function('a b', function() end)", "ERR Error registering functions: ERR Library names"),
+        (
+            "redis.register_function('a b', function() end)",
+            "ERR Error registering functions: ERR Library names",
+        ),
         ("redis.register_function{flags = {'x'}}", "ERR Error registering functions: ERR unknown flag given"),
-        ("redis.register_function{callback = 1}", "ERR Error registering functions: ERR callback argument given"),
+        (
+            "redis.register_function{callback = 1}",
+            "ERR Error registering functions: ERR callback argument given",
+        ),
         ("redis.register_function{[{}] = 1}", "ERR Error registering functions: ERR named argument key"),
         ("redis.log('x', 'y')", "ERR Error registering functions: ERR First argument must be a number"),
-        ("local t = {} t = t .. t", "ERR Error registering functions: ERR user_function:2: attempt to concatenate"),
-        ("local function f() return f() + 1 end f()", "ERR Error registering functions: ERR user_function:2: "),
-        ("local s = 'x' while true do s = s .. s end", "ERR Error registering functions: ERR not enough memory"),
+        (
+            "local t = {} t = t .. t",
+            "ERR Error registering functions: ERR user_function:2: attempt to concatenate",
+        ),
+        (
+            "local function f() return f() + 1 end f()",
+            "ERR Error registering functions: ERR user_function:2: ",
+        ),
+        (
+            "local s = 'x' while true do s = s .. s end",
+            "ERR Error registering functions: ERR not enough memory",
+        ),
         ("while true do end", "ERR Error registering functions: FUNCTION LOAD timeout"),
-        ("local function f() while true do end end while true do f() end", "ERR Error registering functions: FUNC"),
+        (
+            "local function f() while true do end end while true do f() end",
+            "ERR Error registering functions: FUNC",
+        ),
         ("\u{1b}Lua", "ERR Error compiling function: "),
     ] {
         let reply = load(&mut client, &format!("#!lua name=lib\n{body}"));
@@ -224,7 +264,10 @@ fn sources_can_only_register_functions() {
         assert!(text.starts_with(expected), "{body}: {text}");
     }
     let began = Instant::now();
-    fails(load(&mut client, "#!lua name=lib\nwhile true do end"), "ERR Error registering functions: FUNCTION LOAD");
+    fails(
+        load(&mut client, "#!lua name=lib\nwhile true do end"),
+        "ERR Error registering functions: FUNCTION LOAD",
+    );
     assert!(began.elapsed() < Duration::from_secs(3));
     // What a source keeps of its own environment is of no use to its functions, and the other way round.
     let kept = "#!lua name=lib\nlocal loading = redis
@@ -232,9 +275,18 @@ fn sources_can_only_register_functions() {
         redis.register_function('c', function() redis.register_function('b', function() end) end)
         redis.register_function('d', function() loading.call('PING') end)";
     assert_eq!(load(&mut client, kept), bulk("lib"));
-    fails(client.ask(&["FCALL", "a", "0"]), "ERR redis.register_function can only be called on FUNCTION LOAD command");
-    fails(client.ask(&["FCALL", "c", "0"]), "ERR user_function:4: attempt to call field 'register_function' (a nil");
-    fails(client.ask(&["FCALL", "d", "0"]), "ERR user_function:5: Script attempted to access nonexistent global");
+    fails(
+        client.ask(&["FCALL", "a", "0"]),
+        "ERR redis.register_function can only be called on FUNCTION LOAD command",
+    );
+    fails(
+        client.ask(&["FCALL", "c", "0"]),
+        "ERR user_function:4: attempt to call field 'register_function' (a nil",
+    );
+    fails(
+        client.ask(&["FCALL", "d", "0"]),
+        "ERR user_function:5: Script attempted to access nonexistent global",
+    );
     assert_eq!(client.ask(&["EVAL", "return 1", "0"]), integer(1));
 }
 
@@ -244,12 +296,22 @@ fn functions_and_libraries_are_bounded() {
     let mut client = server.client();
     let many = "#!lua name=lib\nlocal n = 0 while true do n = n + 1
         redis.register_function('f' .. n, function() end) end";
-    fails(load(&mut client, many), "ERR Error registering functions: ERR a server has at most 10000 functions");
-    let long = "#!lua name=lib\nlocal s = 'x' for _ = 1, 20 do s = s .. s end local n = 0 while true do n = n + 1
+    fails(
+        load(&mut client, many),
+        "ERR Error registering functions: ERR a server has at most 10000 functions",
+    );
+    let long =
+        "#!lua name=lib\nlocal s = 'x' for _ = 1, 20 do s = s .. s end local n = 0 while true do n = n + 1
         redis.register_function{function_name = 'f' .. n, callback = function() end, description = s} end";
-    fails(load(&mut client, long), "ERR Error registering functions: ERR a server has at most 10000 functions and");
+    fails(
+        load(&mut client, long),
+        "ERR Error registering functions: ERR a server has at most 10000 functions and",
+    );
     let name = "n".repeat(1025);
-    fails(load(&mut client, &function(&name, "")), "ERR names of libraries and functions have at most 1024 bytes");
+    fails(
+        load(&mut client, &function(&name, "")),
+        "ERR names of libraries and functions have at most 1024 bytes",
+    );
     assert_eq!(load(&mut client, &function(&name[1..], "")), bulk(&name[1..]));
     assert_eq!(client.ask(&["FUNCTION", "FLUSH"]), ok());
     let text = |number: usize| {
@@ -268,7 +330,10 @@ fn endless_functions_end_without_effect() {
     let (mut client, mut killer) = (server.client(), server.client());
     load(
         &mut client,
-        &function("lib", "redis.call('SET', 'a', 1) while true do pcall(function() while true do end end) end"),
+        &function(
+            "lib",
+            "redis.call('SET', 'a', 1) while true do pcall(function() while true do end end) end",
+        ),
     );
     fails(killer.ask(&["FUNCTION", "KILL"]), "NOTBUSY No scripts in execution right now.");
     client.send_request(&["FCALL", "f", "0", "x"]);
@@ -285,7 +350,10 @@ fn endless_functions_end_without_effect() {
     assert_eq!(running[2..4], [bulk("command"), Value::Array(command)]);
     let engine = Value::Array(vec![bulk("libraries_count"), integer(1), bulk("functions_count"), integer(1)]);
     assert_eq!(stats[3], Value::Array(vec![bulk("LUA"), engine]));
-    fails(killer.ask(&["SCRIPT", "KILL"]), "BUSY Redis is busy running a script. You can only call FUNCTION KILL");
+    fails(
+        killer.ask(&["SCRIPT", "KILL"]),
+        "BUSY Redis is busy running a script. You can only call FUNCTION KILL",
+    );
     assert_eq!(killer.ask(&["FUNCTION", "KILL"]), ok());
     fails(client.reply().unwrap(), "ERR Error running script: Script killed by user with FUNCTION KILL.");
     assert_eq!(killer.ask(&["GET", "a"]), Value::Null);
@@ -293,10 +361,16 @@ fn endless_functions_end_without_effect() {
     while killer.ask(&["FUNCTION", "KILL"]) == error("NOTBUSY No scripts in execution right now.") {
         thread::sleep(Duration::from_millis(1));
     }
-    fails(killer.ask(&["FUNCTION", "KILL"]), "BUSY Redis is busy running a script. You can only call SCRIPT KILL");
+    fails(
+        killer.ask(&["FUNCTION", "KILL"]),
+        "BUSY Redis is busy running a script. You can only call SCRIPT KILL",
+    );
     assert_eq!(killer.ask(&["SCRIPT", "KILL"]), ok());
     fails(client.reply().unwrap(), "ERR Error running script: Script killed by user with SCRIPT KILL.");
-    fails(client.ask(&["FCALL", "f", "0"]), "ERR the function was stopped after 5 seconds. It has written nothing");
+    fails(
+        client.ask(&["FCALL", "f", "0"]),
+        "ERR the function was stopped after 5 seconds. It has written nothing",
+    );
     load(&mut client, &function("lib", "return 1"));
     assert_eq!(client.ask(&["FCALL", "f", "0"]), integer(1));
 }
@@ -332,12 +406,18 @@ fn libraries_are_dumped_and_restored() {
     fails(restore(b"x", &[]), "ERR DUMP payload version or checksum are wrong");
     fails(restore(&dump::encode_string(b"x"), &[]), "ERR given type is not a function");
     fails(restore(&expected, &["X"]), "ERR Wrong restore policy given");
-    fails(restore(&expected, &["X", "Y"]), "ERR unknown subcommand or wrong number of arguments for 'RESTORE'");
+    fails(
+        restore(&expected, &["X", "Y"]),
+        "ERR unknown subcommand or wrong number of arguments for 'RESTORE'",
+    );
     assert_eq!(restore(&payload(&[two]), &[]), ok());
     assert_eq!(names(&mut client), ["one", "two"]);
     assert_eq!(client.ask(&["FCALL", "g", "0"]), integer(2));
     let mut request = Vec::new();
-    alluvium_protocol::request::encode(&[b"FUNCTION", &b"RESTORE"[..], &payload(&[&other]), b"flush"], &mut request);
+    alluvium_protocol::request::encode(
+        &[b"FUNCTION", &b"RESTORE"[..], &payload(&[&other]), b"flush"],
+        &mut request,
+    );
     client.send(&request);
     assert_eq!(client.reply(), Some(ok()));
     assert_eq!(names(&mut client), ["other"]);
@@ -380,13 +460,17 @@ fn libraries_survive_a_restart() {
     assert_eq!(names(&mut client), ["later", "lost", "one", "two"]);
     assert_eq!(client.ask(&["FCALL", "f", "0"]), integer(4));
     assert_eq!(client.ask(&["FCALL", "g", "0"]), integer(2));
-    let text = "ERR Function not found. The library 'later' could not be loaded: ERR Error compiling function: ";
+    let text =
+        "ERR Function not found. The library 'later' could not be loaded: ERR Error compiling function: ";
     fails(client.ask(&["FCALL", "h", "0"]), text);
     let Value::Bulk(payload) = client.ask(&["FUNCTION", "DUMP"]) else { panic!("no payload") };
     let sources = dump::decode_libraries(&payload, alluvium_protocol::Limits::default()).unwrap();
     assert_eq!(sources.len(), 4);
     assert_eq!(client.ask(&["FUNCTION", "DELETE", "later"]), ok());
-    assert_eq!(load(&mut client, "#!lua name=lost\nredis.register_function('h', function() return 5 end)"), bulk("lost"));
+    assert_eq!(
+        load(&mut client, "#!lua name=lost\nredis.register_function('h', function() return 5 end)"),
+        bulk("lost")
+    );
     assert_eq!(client.ask(&["FCALL", "h", "0"]), integer(5));
     assert_eq!(client.ask(&["FUNCTION", "FLUSH"]), ok());
     drop(client);

@@ -1,5 +1,6 @@
--- Prepares the globals that scripts and libraries see. Receives the functions of the server in `host`. Returns the globals of scripts and of libraries, and functions that set the keys and arguments of a script, say
--- whether a library is being loaded, and execute a function.
+-- Prepares the globals that scripts and libraries see. Receives the functions of the server in `host`. Returns the
+-- globals of scripts and of libraries, and functions that set the keys and arguments of a script, say whether a library
+-- is being loaded, and execute a function.
 local host = ...
 local error, pcall, type, setmetatable = error, pcall, type, setmetatable
 local xpcall, rawset, getmetatable, select, pairs = xpcall, rawset, getmetatable, select, pairs
@@ -67,7 +68,8 @@ local globals = {
         return rawset(object, key, value)
     end,
     string = protect(string), table = protect(table), math = protect(math), struct = protect(host.struct),
-    redis = protect(redis), server = protect(redis), cjson = protect(host.cjson), cmsgpack = protect(host.cmsgpack), bit = protect(host.bit), _VERSION = _VERSION,
+    redis = protect(redis), server = protect(redis), cjson = protect(host.cjson),
+    cmsgpack = protect(host.cmsgpack), bit = protect(host.bit), _VERSION = _VERSION,
 }
 
 local function missing(name)

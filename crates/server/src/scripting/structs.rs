@@ -76,7 +76,8 @@ impl<'a> Format<'a> {
             };
             let aligned = if matches!(option, b'c' | b's') { 0 } else { bytes.min(self.alignment) };
             // Sizes that are no power of two are aligned as in the original library.
-            let padding = if aligned == 0 { 0 } else { aligned.wrapping_sub(position & (aligned - 1)) & (aligned - 1) };
+            let padding =
+                if aligned == 0 { 0 } else { aligned.wrapping_sub(position & (aligned - 1)) & (aligned - 1) };
             return Ok(Some(Part { option, bytes, is_little_endian: self.is_little_endian, padding }));
         }
         Ok(None)
@@ -128,7 +129,8 @@ fn pack(lua: &Lua, format: &[u8], values: &[Value]) -> Result<Vec<u8>> {
                 out.push(0);
             }
         } else {
-            let number = lua.coerce_number(value.clone())?.ok_or_else(|| Error::runtime("number expected"))?;
+            let number =
+                lua.coerce_number(value.clone())?.ok_or_else(|| Error::runtime("number expected"))?;
             let start = out.len();
             match part.option {
                 b'f' => out.extend_from_slice(&(number as f32).to_be_bytes()),
