@@ -97,6 +97,8 @@ fn is_answered_by_messages(name: &[u8]) -> bool {
 
 pub(super) fn write_failure(context: &mut Context<'_>, failure: Failure) {
     let text = match failure {
+        #[cfg(feature = "scripting")]
+        Failure::Counted(text) => return context.reply.error(text),
         Failure::Fixed(text) => text.into(),
         Failure::Text(text) => text,
         #[cfg(feature = "scripting")]

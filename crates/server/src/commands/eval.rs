@@ -91,10 +91,11 @@ pub(super) fn execute(
     let tracking = context.session.tracking.clone().filter(Reading::registers);
     let tracking = tracking.map(|reading| Reading { mode: Mode::All, ..reading });
     let (start, messages) = (context.reply.buffered_bytes(), context.outbox.len());
-    let (databases, mut stopped) = (context.databases, None);
+    let (databases, mut stopped, mut uncounted, mut failed) = (context.databases, None, None, None);
     let committed = databases.atomically(&mut |inside| {
         context.reply.rewind(start);
         context.outbox.truncate(messages);
+        (uncounted, failed) = (None, None);
         let request = Request {
             program,
             command: arguments,
@@ -110,12 +111,15 @@ pub(super) fn execute(
             outbox: &mut *context.outbox,
         };
         match scripting::run(request, &mut context.reply) {
-            Outcome::Done => match context.room_state() {
-                RoomState::Enough => Ok(()),
+            Outcome::Done { uncounted: error } => match context.room_state() {
+                RoomState::Enough => {
+                    uncounted = error;
+                    Ok(())
+                }
                 _ => Err("there is no memory for the reply".into()),
             },
-            Outcome::Failed(text) => {
-                context.reply.error(text);
+            Outcome::Failed { text, is_counted } => {
+                failed = Some(if is_counted { Failure::Counted(text) } else { Failure::Text(text) });
                 Ok(())
             }
             Outcome::Stopped(text) => {
@@ -125,7 +129,12 @@ pub(super) fn execute(
         }
     });
     match (committed, stopped) {
-        (Ok(()), _) => Ok(()),
+        (Ok(()), _) => {
+            if let Some(text) = uncounted {
+                context.shared.error_counts.add(&text);
+            }
+            failed.map_or(Ok(()), Err)
+        }
         (Err(_), Some(text)) => {
             context.outbox.truncate(messages);
             Err(Failure::Aborted(text))

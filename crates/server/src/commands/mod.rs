@@ -319,6 +319,9 @@ pub(crate) enum Failure {
     Fixed(&'static str),
     /// A whole error text, with its code.
     Text(String),
+    /// A whole error text, with its code, that was counted when the error occurred in a script.
+    #[cfg(feature = "scripting")]
+    Counted(String),
     /// A whole error text, with its code. Within a transaction, nothing of it may take effect.
     #[cfg(feature = "scripting")]
     Aborted(String),

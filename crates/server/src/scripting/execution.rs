@@ -8,7 +8,7 @@ use alluvium_protocol::{Arguments, Reply, Version};
 use mlua::{Function, Lua, Result, Table, Value};
 
 use super::call::{Caller, version};
-use super::interpreter::{Interpreter, Place, Stop, first_line, text_of, with_interpreter};
+use super::interpreter::{Interpreter, Place, Stop, error_text, text_of, with_interpreter};
 use super::program::Program;
 use super::running::Kind;
 use super::thrown::COUNTED;
@@ -46,10 +46,10 @@ pub(crate) struct Request<'a> {
 
 /// How a script or a function has ended.
 pub(crate) enum Outcome {
-    /// Its reply was written.
-    Done,
+    /// Its reply was written. If that is an error which was not counted yet, this is its text.
+    Done { uncounted: Option<String> },
     /// It failed, with this error text; what it has written before takes effect, as in Redis.
-    Failed(String),
+    Failed { text: String, is_counted: bool },
     /// It was stopped, with this error text; nothing that it has written may take effect.
     Stopped(String),
 }
@@ -58,7 +58,13 @@ pub(crate) enum Outcome {
 pub(crate) fn run(request: Request<'_>, reply: &mut Reply<'_>) -> Outcome {
     let shared = request.shared;
     let outcome = with_interpreter(shared, |interpreter| interpreter.execute(request, reply));
-    outcome.unwrap_or_else(Outcome::Failed)
+    outcome.unwrap_or_else(Outcome::failed)
+}
+
+impl Outcome {
+    fn failed(text: String) -> Self {
+        Self::Failed { text, is_counted: false }
+    }
 }
 
 impl Interpreter {
@@ -68,13 +74,13 @@ impl Interpreter {
         let flags = match program {
             Program::Script { source, .. } => match shebang::of_script(source) {
                 Ok((flags, _)) => flags,
-                Err(text) => return Ok(Outcome::Failed(text)),
+                Err(text) => return Ok(Outcome::failed(text)),
             },
             Program::Function(function) => Some(function.flags),
         };
         if request.is_read_only && flags.is_some_and(|flags| flags.writes()) {
             let text = "ERR Can not execute a script with write flag using *_ro command.";
-            return Ok(Outcome::Failed(text.to_owned()));
+            return Ok(Outcome::failed(text.to_owned()));
         }
         let found = match program {
             Program::Script { digest, source } => self.script(digest, source, shared.scripts.flushes()),
@@ -84,7 +90,7 @@ impl Interpreter {
         };
         let function = match found {
             Ok(function) => function,
-            Err(text) => return Ok(Outcome::Failed(text)),
+            Err(text) => return Ok(Outcome::failed(text)),
         };
         let (keys, arguments) = (self.list(request.keys)?, self.list(request.arguments)?);
         let is_read_only = request.is_read_only || flags.is_some_and(|flags| !flags.writes());
@@ -100,21 +106,15 @@ impl Interpreter {
         }
         let (is_done, value) = called?;
         if is_done {
-            if let Some(text) = uncounted_error(&value)? {
-                shared.error_counts.add(&text);
-            }
             let start = reply.buffered_bytes();
             if let Err(error) = convert::write_all(&value, reply) {
                 reply.rewind(start);
-                return Ok(Outcome::Failed(format!("ERR {}", first_line(&error.to_string()))));
+                return Ok(Outcome::failed(error_text(&error)));
             }
-            return Ok(Outcome::Done);
+            return Ok(Outcome::Done { uncounted: uncounted_error(&value)? });
         }
         let (text, is_counted) = failure(&self.lua, value, &program, self.place.take())?;
-        if !is_counted {
-            shared.error_counts.add(&text);
-        }
-        Ok(Outcome::Failed(text))
+        Ok(Outcome::Failed { text, is_counted })
     }
 
     fn call(

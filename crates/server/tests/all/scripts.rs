@@ -42,6 +42,17 @@ fn values_are_converted_as_in_redis() {
         ("return cjson.decode('{\"a\": [1, 2.5, null, \"x\"]}').a[2] * 2", integer(5)),
         ("return cjson.decode('[null]')[1] == cjson.null", integer(1)),
         ("return bit.tohex(bit.bxor(0xffff, bit.lshift(1, 31)))", bulk("8000ffff")),
+        ("return cjson.decode(cjson.encode({a = {1}})).a[1]", integer(1)),
+        ("cjson.encode_max_depth(1) return cjson.encode_max_depth()", integer(1)),
+        // Settings are those of one script.
+        ("return cjson.encode_max_depth()", integer(1000)),
+        ("cjson.encode_invalid_numbers('null') return cjson.encode({0 / 0})", bulk("[null]")),
+        ("return cmsgpack.unpack(cmsgpack.pack({1, 'two', {three = 3}}))[3].three", integer(3)),
+        ("return {cmsgpack.unpack_one('\\1\\2', 1)}", Value::Array(vec![integer(-1), integer(2)])),
+        ("return struct.unpack('>I2', struct.pack('>I2', 258))", integer(258)),
+        ("return redis.acl_check_cmd('GET', 'a')", integer(1)),
+        ("return pcall(redis.call, 'NOSUCH')", Value::Null),
+        ("local _, thrown = pcall(cjson.decode, '{') return type(thrown)", bulk("string")),
         ("return #!lua and 1", error("ERR Error compiling script (new function): ")),
         ("#!lua\nreturn 7", integer(7)),
         ("return tostring(_G == nil)", bulk("false")),
@@ -77,7 +88,10 @@ fn errors_name_script_and_line() {
     fails("redis.call('GET')", "ERR Wrong number of args calling Redis command from script", 1);
     fails("getmetatable(_G).__index = nil", "ERR user_script:1: Attempt to modify a readonly table", 1);
     fails("setmetatable(_G, {})", "ERR user_script:1: Attempt to modify a readonly table", 1);
-    fails("redis.sha1hex()", "ERR user_script:1: wrong number of arguments", 1);
+    fails("redis.sha1hex()", "ERR wrong number of arguments", 1);
+    fails("return redis.call('NOSUCH')", "ERR Unknown Redis command called from script", 1);
+    fails("\nerror({err = 'MY error'})", "MY error", 2);
+    fails("redis.log(9, 'x')", "ERR Invalid debug level.", 1);
     fails(r"loadstring('\27Lua')()", "ERR user_script:1: attempt to call a nil value", 1);
     fails("redis.call({})", "ERR Lua redis lib command arguments must be strings or integers", 1);
     fails(
@@ -183,6 +197,15 @@ fn endless_scripts_end_without_effect() {
     assert_eq!(killer.ask(&["GET", "a"]), Value::Null);
     // The next script of the worker runs.
     assert_eq!(eval(&mut client, "return 1", &[], &[]), integer(1));
+    // Few tables that have many values when they are written.
+    let wide = "local t = {} for i = 1, 40 do t = {t, t} end return ";
+    for returned in ["t", "cjson.encode(t)", "cmsgpack.pack(t)"] {
+        let reply = eval(&mut client, &format!("{wide}{returned}"), &[], &[]);
+        assert!(
+            returned.starts_with("cmsgpack") || matches!(reply, Value::Error(_)),
+            "{returned}: {reply:?}"
+        );
+    }
     let hungry = "local text = 'x' while true do text = text .. text end";
     assert!(matches!(eval(&mut client, hungry, &[], &[]), Value::Error(_)));
     assert_eq!(eval(&mut client, "return 2", &[], &[]), integer(2));
