@@ -232,7 +232,7 @@ fn resolve(arguments: Arguments<'_>) -> Result<&'static Command, Failure> {
 }
 
 /// The command or subcommand that the arguments name; their number is not checked.
-pub(super) fn resolve_name(arguments: Arguments<'_>) -> Option<&'static Command> {
+pub(crate) fn resolve_name(arguments: Arguments<'_>) -> Option<&'static Command> {
     let command = find(&arguments[0])?;
     let (false, Some(name)) = (command.subcommands.is_empty(), arguments.get(1)) else {
         return Some(command);

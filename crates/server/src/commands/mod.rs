@@ -170,6 +170,8 @@ mod watch;
 #[cfg(feature = "scripting")]
 pub(crate) use acl::is_allowed;
 pub(crate) use catalog::catalog;
+#[cfg(feature = "scripting")]
+pub(crate) use dispatch::resolve_name;
 pub(crate) use dispatch::{Executed, execute, may_write, waits};
 pub(crate) use reads::keys_to_read;
 pub(crate) use table::{COMMANDS, find, full_name, number, number_of, position, subcommands};

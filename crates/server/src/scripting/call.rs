@@ -77,7 +77,7 @@ impl Caller<'_> {
 
     /// Why a script may not execute a command.
     fn refusal(&self, arguments: Arguments<'_>) -> Option<&'static str> {
-        let Some(command) = commands::find(&arguments[0]) else {
+        let Some(command) = commands::resolve_name(arguments) else {
             return Some("ERR Unknown Redis command called from script");
         };
         if !command.accepts(arguments.len()) {

@@ -49,7 +49,9 @@ fn marked(lua: &Lua, name: &str, value: Value) -> Result<Table> {
 }
 
 /// Maximum number of values in the reply of a script. Some tables that contain each other have any number.
-const VALUES_MAX: usize = 1 << 24;
+const VALUES_MAX: usize = 1 << 22;
+/// How many values a table counts as, beside those in it.
+const TABLE_VALUES: usize = 16;
 
 /// Writes what a script has returned.
 pub(super) fn write_all(value: &Value, reply: &mut Reply<'_>) -> Result<()> {
@@ -59,7 +61,9 @@ pub(super) fn write_all(value: &Value, reply: &mut Reply<'_>) -> Result<()> {
 
 /// Writes a value; `left` more may come.
 fn write(value: &Value, reply: &mut Reply<'_>, depth: usize, left: &mut usize) -> Result<()> {
-    *left = left.checked_sub(1).ok_or_else(|| mlua::Error::runtime("the script returns too many values"))?;
+    let values = if value.is_table() { TABLE_VALUES } else { 1 };
+    *left =
+        left.checked_sub(values).ok_or_else(|| mlua::Error::runtime("the script returns too many values"))?;
     if depth > DEPTH_MAX {
         reply.error("ERR reached lua stack limit");
         return Ok(());

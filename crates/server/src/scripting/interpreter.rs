@@ -1,7 +1,7 @@
 //! The interpreter of a worker.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -40,8 +40,8 @@ pub(super) struct Interpreter {
     scripts: HashMap<Digest, Function>,
     /// How often scripts had been flushed when these were compiled.
     flushes: u64,
-    /// Libraries that were loaded here, by their versions: their names, and their functions.
-    pub(super) libraries: HashMap<u64, (Box<str>, BTreeMap<Box<str>, Function>)>,
+    /// Libraries that were loaded here, by their versions: their names, and a table of their functions.
+    pub(super) libraries: HashMap<u64, (Box<str>, Table)>,
     /// The generation of libraries when old ones were last removed here.
     pub(super) generation: u64,
     /// Bytes of memory that clients were charged for it: all that it may take.

@@ -46,7 +46,8 @@ impl Default for Settings {
 
 /// Maximum depth of nested tables that a script may set.
 const DEPTH_MAX: usize = 1000;
-/// Maximum bytes of what is encoded: a few tables that contain each other would give any number.
+/// Maximum number of values and of bytes that are encoded: a few tables that contain each other would give any number.
+const ENCODED_VALUES_MAX: usize = 1 << 22;
 const ENCODED_BYTES_MAX: usize = 64 << 20;
 
 pub(super) fn library(lua: &Lua, settings: &Rc<Cell<Settings>>) -> Result<Table> {
@@ -55,9 +56,9 @@ pub(super) fn library(lua: &Lua, settings: &Rc<Cell<Settings>>) -> Result<Table>
     library.set(
         "encode",
         lua.create_function(move |lua, value: Value| {
-            let mut out = Vec::new();
-            encode(&value, &mut out, 0, &of_encode.get())?;
-            lua.create_string(&out)
+            let mut out = Encoded { bytes: Vec::new(), left: ENCODED_VALUES_MAX, settings: of_encode.get() };
+            encode(&value, &mut out, 0)?;
+            lua.create_string(&out.bytes)
         })?,
     )?;
     let of_decode = Rc::clone(settings);
@@ -136,18 +137,28 @@ fn within(number: i64, range: &std::ops::RangeInclusive<i64>) -> Result<usize> {
     Ok(number as usize)
 }
 
-fn encode(value: &Value, out: &mut Vec<u8>, depth: usize, settings: &Settings) -> Result<()> {
-    if out.len() > ENCODED_BYTES_MAX {
-        return Err(Error::runtime(format!("more than {ENCODED_BYTES_MAX} bytes of JSON")));
+/// JSON as far as it was written.
+struct Encoded {
+    bytes: Vec<u8>,
+    /// How many values more may come.
+    left: usize,
+    settings: Settings,
+}
+
+fn encode(value: &Value, out: &mut Encoded, depth: usize) -> Result<()> {
+    if out.left == 0 || out.bytes.len() > ENCODED_BYTES_MAX {
+        let text = format!("more than {ENCODED_VALUES_MAX} values or {ENCODED_BYTES_MAX} bytes of JSON");
+        return Err(Error::runtime(text));
     }
+    out.left -= 1;
     match value {
-        Value::Nil => out.extend_from_slice(b"null"),
-        Value::LightUserData(pointer) if pointer.0.is_null() => out.extend_from_slice(b"null"),
-        Value::Boolean(flag) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
-        Value::Integer(number) => out.extend_from_slice(number.to_string().as_bytes()),
-        Value::Number(number) => encode_number(*number, out, settings)?,
-        Value::String(text) => encode_text(&text.as_bytes(), out),
-        Value::Table(table) => encode_table(table, out, depth + 1, settings)?,
+        Value::Nil => out.bytes.extend_from_slice(b"null"),
+        Value::LightUserData(pointer) if pointer.0.is_null() => out.bytes.extend_from_slice(b"null"),
+        Value::Boolean(flag) => out.bytes.extend_from_slice(if *flag { b"true" } else { b"false" }),
+        Value::Integer(number) => out.bytes.extend_from_slice(number.to_string().as_bytes()),
+        Value::Number(number) => encode_number(*number, out)?,
+        Value::String(text) => encode_text(&text.as_bytes(), &mut out.bytes),
+        Value::Table(table) => encode_table(table, out, depth + 1)?,
         other => {
             let kind = other.type_name();
             return Err(Error::runtime(format!("Cannot serialise {kind}: type not supported")));
@@ -156,15 +167,15 @@ fn encode(value: &Value, out: &mut Vec<u8>, depth: usize, settings: &Settings) -
     Ok(())
 }
 
-fn encode_number(number: f64, out: &mut Vec<u8>, settings: &Settings) -> Result<()> {
-    if !number.is_finite() && settings.invalid_numbers != InvalidNumbers::Written {
-        if settings.invalid_numbers == InvalidNumbers::Refused {
+fn encode_number(number: f64, out: &mut Encoded) -> Result<()> {
+    if !number.is_finite() && out.settings.invalid_numbers != InvalidNumbers::Written {
+        if out.settings.invalid_numbers == InvalidNumbers::Refused {
             return Err(Error::runtime("Cannot serialise number: must not be NaN or Inf"));
         }
-        out.extend_from_slice(b"null");
+        out.bytes.extend_from_slice(b"null");
         return Ok(());
     }
-    out.extend_from_slice(super::convert::format_number(number, settings.digits).as_bytes());
+    out.bytes.extend_from_slice(super::convert::format_number(number, out.settings.digits).as_bytes());
     Ok(())
 }
 
@@ -185,34 +196,34 @@ fn encode_text(text: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize, settings: &Settings) -> Result<()> {
-    if depth > settings.encode_depth_max {
+fn encode_table(table: &Table, out: &mut Encoded, depth: usize) -> Result<()> {
+    if depth > out.settings.encode_depth_max {
         return Err(Error::runtime("Cannot serialise, excessive depth"));
     }
-    match array_len(table, settings)? {
+    match array_len(table, &out.settings)? {
         Some(len) => {
-            out.push(b'[');
+            out.bytes.push(b'[');
             for position in 1..=len {
                 if position > 1 {
-                    out.push(b',');
+                    out.bytes.push(b',');
                 }
-                encode(&table.raw_get(position)?, out, depth, settings)?;
+                encode(&table.raw_get(position)?, out, depth)?;
             }
-            out.push(b']');
+            out.bytes.push(b']');
         }
         None => {
-            out.push(b'{');
+            out.bytes.push(b'{');
             let mut is_first = true;
             for pair in table.pairs::<Value, Value>() {
                 let (key, value) = pair?;
                 if !std::mem::take(&mut is_first) {
-                    out.push(b',');
+                    out.bytes.push(b',');
                 }
                 match key {
-                    Value::String(text) => encode_text(&text.as_bytes(), out),
-                    Value::Integer(number) => encode_text(number.to_string().as_bytes(), out),
+                    Value::String(text) => encode_text(&text.as_bytes(), &mut out.bytes),
+                    Value::Integer(number) => encode_text(number.to_string().as_bytes(), &mut out.bytes),
                     Value::Number(number) => {
-                        encode_text(super::convert::format_number(number, 14).as_bytes(), out);
+                        encode_text(super::convert::format_number(number, 14).as_bytes(), &mut out.bytes);
                     }
                     _ => {
                         return Err(Error::runtime(
@@ -220,10 +231,10 @@ fn encode_table(table: &Table, out: &mut Vec<u8>, depth: usize, settings: &Setti
                         ));
                     }
                 }
-                out.push(b':');
-                encode(&value, out, depth, settings)?;
+                out.bytes.push(b':');
+                encode(&value, out, depth)?;
             }
-            out.push(b'}');
+            out.bytes.push(b'}');
         }
     }
     Ok(())

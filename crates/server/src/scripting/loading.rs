@@ -19,7 +19,13 @@ use crate::store::{Store, StoreError};
 pub(crate) const LOAD_TIME_MAX: Duration = Duration::from_millis(500);
 
 /// Functions that a source has registered.
-type Registered = BTreeMap<Box<str>, (Description, Function)>;
+struct Registered {
+    descriptions: BTreeMap<Box<str>, Description>,
+    /// Bytes of the descriptions.
+    bytes: usize,
+    /// The functions by their names. An interpreter has no room for a handle of each.
+    functions: Table,
+}
 
 /// The name of the library of this source.
 ///
@@ -78,7 +84,7 @@ impl Interpreter {
         Ok(Library {
             name: name.into(),
             source: source.into(),
-            functions: registered.into_iter().map(|(name, (description, _))| (name, description)).collect(),
+            functions: registered.descriptions,
             failure: None,
             version: libraries.next_version(),
         })
@@ -96,13 +102,13 @@ impl Interpreter {
         }
         let library = &function.library;
         if !self.libraries.contains_key(&library.version) {
-            let registered = self.load_functions(&library.source, deadline)?;
-            let functions = registered.into_iter().map(|(name, (_, function))| (name, function)).collect();
+            let functions = self.load_functions(&library.source, deadline)?.functions;
             self.libraries.insert(library.version, (library.name.clone(), functions));
         }
-        let functions = self.libraries.get(&library.version).map(|(_, functions)| functions);
-        let found = functions.and_then(|functions| functions.get(&function.name));
-        found.cloned().ok_or_else(|| "ERR Function not found".to_owned())
+        match self.libraries[&library.version].1.raw_get(&*function.name) {
+            Ok(Value::Function(function)) => Ok(function),
+            _ => Err("ERR Function not found".to_owned()),
+        }
     }
 
     /// Executes a source, and returns the functions that it registers.
@@ -111,7 +117,9 @@ impl Interpreter {
         let body = self
             .compile(body, LIBRARY_CHUNK, &self.prelude.library_environment)
             .map_err(|text| format!("ERR Error compiling function: {text}"))?;
-        let registered = RefCell::new(Registered::new());
+        let functions = self.lua.create_table().map_err(|error| error_text(&error))?;
+        let registered = Registered { descriptions: BTreeMap::new(), bytes: 0, functions };
+        let registered = RefCell::new(registered);
         let stop = Stop::default();
         let loaded = self.execute_body(&body, &registered, &stop, deadline);
         self.lua.remove_hook();
@@ -129,7 +137,7 @@ impl Interpreter {
             return Err(format!("ERR Error registering functions: {}", thrown_text(&thrown)));
         }
         let registered = registered.into_inner();
-        if registered.is_empty() {
+        if registered.descriptions.is_empty() {
             return Err("ERR No functions registered".to_owned());
         }
         Ok(registered)
@@ -142,10 +150,9 @@ impl Interpreter {
         stop: &Stop,
         deadline: Instant,
     ) -> Result<(bool, Value)> {
-        let bytes = RefCell::new(0);
         self.lua.scope(|scope| {
             let register = scope.create_function(|_, arguments: Variadic<Value>| {
-                Ok(register(&arguments, &mut registered.borrow_mut(), &mut bytes.borrow_mut()).err())
+                Ok(register(&arguments, &mut registered.borrow_mut()).err())
             })?;
             self.host.raw_set("register", register)?;
             self.prelude.set_loading.call::<()>(true)?;
@@ -167,11 +174,7 @@ fn thrown_text(thrown: &Value) -> String {
 }
 
 /// Notes the function that `redis.register_function` was given.
-fn register(
-    arguments: &[Value],
-    registered: &mut Registered,
-    bytes: &mut usize,
-) -> std::result::Result<(), String> {
+fn register(arguments: &[Value], registered: &mut Registered) -> std::result::Result<(), String> {
     let (name, description, function) = match arguments {
         [Value::Table(named)] => named_arguments(named)?,
         [_] => {
@@ -191,16 +194,18 @@ fn register(
         _ => return Err("wrong number of arguments to redis.register_function".to_owned()),
     };
     let name = shebang::checked_name(&name).map_err(|text| text.trim_start_matches("ERR ").to_owned())?;
-    if registered.contains_key(&name[..]) {
+    if registered.descriptions.contains_key(&name[..]) {
         return Err("Function already exists in the library".to_owned());
     }
-    *bytes += description.bytes(&name);
-    if registered.len() >= FUNCTIONS_MAX || *bytes > BYTES_MAX {
+    registered.bytes += description.bytes(&name);
+    if registered.descriptions.len() >= FUNCTIONS_MAX || registered.bytes > BYTES_MAX {
         return Err(format!(
             "a server has at most {FUNCTIONS_MAX} functions and {BYTES_MAX} bytes of libraries"
         ));
     }
-    registered.insert(name.into(), (description, function));
+    let noted = registered.functions.raw_set(&name[..], function);
+    noted.map_err(|error| first_line(&error.to_string()).to_owned())?;
+    registered.descriptions.insert(name.into(), description);
     Ok(())
 }
 

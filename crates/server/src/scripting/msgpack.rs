@@ -6,7 +6,8 @@ use mlua::{Error, Lua, MultiValue, Result, Table, Value, Variadic};
 const PACK_DEPTH_MAX: usize = 16;
 /// Maximum depth of nested tables that are unpacked.
 const UNPACK_DEPTH_MAX: usize = 512;
-/// Maximum bytes of what is packed: a few tables that contain each other would give any number.
+/// Maximum number of values and of bytes that are packed: a few tables that contain each other would give any number.
+const PACKED_VALUES_MAX: usize = 1 << 22;
 const PACKED_BYTES_MAX: usize = 64 << 20;
 
 /// Maximum number of values that a function of Lua can return.
@@ -14,15 +15,13 @@ const VALUES_MAX: usize = 7_900;
 
 pub(super) fn library(lua: &Lua) -> Result<Table> {
     let library = lua.create_table()?;
-    let pack_all = |lua: &Lua, values: Variadic<Value>| {
+    let pack = |lua: &Lua, values: Variadic<Value>| {
         if values.is_empty() {
             return Err(Error::runtime("MessagePack pack needs input."));
         }
-        let mut out = Vec::new();
-        values.iter().try_for_each(|value| pack(value, &mut out, 0))?;
-        lua.create_string(&out)
+        lua.create_string(pack_all(&values)?)
     };
-    library.set("pack", lua.create_function(pack_all)?)?;
+    library.set("pack", lua.create_function(pack)?)?;
     let unpack_all = |lua: &Lua, packed: mlua::LuaString| {
         let (values, _) = unpack_some(lua, &packed.as_bytes(), usize::MAX)?;
         Ok(MultiValue::from_vec(values))
@@ -40,10 +39,19 @@ pub(super) fn library(lua: &Lua) -> Result<Table> {
     Ok(library)
 }
 
-fn pack(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<()> {
-    if out.len() > PACKED_BYTES_MAX {
-        return Err(Error::runtime(format!("more than {PACKED_BYTES_MAX} bytes of MessagePack")));
+fn pack_all(values: &[Value]) -> Result<Vec<u8>> {
+    let (mut out, mut left) = (Vec::new(), PACKED_VALUES_MAX);
+    values.iter().try_for_each(|value| pack(value, &mut out, 0, &mut left))?;
+    Ok(out)
+}
+
+/// Packs a value; `left` more may come.
+fn pack(value: &Value, out: &mut Vec<u8>, depth: usize, left: &mut usize) -> Result<()> {
+    if *left == 0 || out.len() > PACKED_BYTES_MAX {
+        let text = format!("more than {PACKED_VALUES_MAX} values or {PACKED_BYTES_MAX} bytes of MessagePack");
+        return Err(Error::runtime(text));
     }
+    *left -= 1;
     match value {
         Value::Boolean(flag) => out.push(if *flag { 0xc3 } else { 0xc2 }),
         Value::Integer(number) => pack_integer(*number, out),
@@ -57,7 +65,7 @@ fn pack(value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<()> {
             }
             out.extend_from_slice(&text);
         }
-        Value::Table(table) if depth < PACK_DEPTH_MAX => pack_table(table, out, depth)?,
+        Value::Table(table) if depth < PACK_DEPTH_MAX => pack_table(table, out, depth, left)?,
         _ => out.push(0xc0),
     }
     Ok(())
@@ -130,7 +138,7 @@ fn pack_number(number: f64, out: &mut Vec<u8>) {
     }
 }
 
-fn pack_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
+fn pack_table(table: &Table, out: &mut Vec<u8>, depth: usize, left: &mut usize) -> Result<()> {
     let (mut entries, mut last, mut is_array) = (0_usize, 0_usize, true);
     for pair in table.pairs::<Value, Value>() {
         entries += 1;
@@ -147,7 +155,7 @@ fn pack_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
             ..16 => out.push(0x90 | entries as u8),
             _ => pack_length(entries, 0xdc, out),
         }
-        return (1..=entries).try_for_each(|position| pack(&table.raw_get(position)?, out, depth + 1));
+        return (1..=entries).try_for_each(|position| pack(&table.raw_get(position)?, out, depth + 1, left));
     }
     match entries {
         ..16 => out.push(0x80 | entries as u8),
@@ -155,8 +163,8 @@ fn pack_table(table: &Table, out: &mut Vec<u8>, depth: usize) -> Result<()> {
     }
     for pair in table.pairs::<Value, Value>() {
         let (key, value) = pair?;
-        pack(&key, out, depth + 1)?;
-        pack(&value, out, depth + 1)?;
+        pack(&key, out, depth + 1, left)?;
+        pack(&value, out, depth + 1, left)?;
     }
     Ok(())
 }
@@ -288,9 +296,7 @@ mod tests {
     fn packed(expression: &str) -> Result<Vec<u8>> {
         let lua = Lua::new();
         let value: Value = lua.load(expression).eval()?;
-        let mut out = Vec::new();
-        pack(&value, &mut out, 0)?;
-        Ok(out)
+        pack_all(&[value])
     }
 
     #[test]
@@ -327,8 +333,7 @@ mod tests {
         fn arbitrary_bytes_never_panic(bytes: Vec<u8>) {
             let lua = Lua::new();
             if let Ok((values, _)) = unpack_some(&lua, &bytes, usize::MAX) {
-                let mut out = Vec::new();
-                prop_assert!(values.iter().try_for_each(|value| pack(value, &mut out, 0)).is_ok());
+                prop_assert!(pack_all(&values).is_ok());
             }
             let _ = unpack_some(&lua, &[0x91; 10_000], 1);
             let _ = unpack_some(&lua, &[0xc0; 10_000], usize::MAX);
