@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use alluvium::{Db, Keyspace};
 
-use crate::store::{LibraryChange, StoreError};
+use crate::store::{LibraryChange, NamedSources, StoreError};
 
 /// The keyspace that has the sources by the names of their libraries; it exists once there was one.
 const KEYSPACE: &str = "functions";
@@ -15,7 +15,7 @@ pub(super) struct Libraries {
 }
 
 impl Libraries {
-    pub(super) fn all(&self, db: &Db) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    pub(super) fn all(&self, db: &Db) -> Result<NamedSources, StoreError> {
         if !db.keyspace_names().iter().any(|name| name == KEYSPACE) {
             return Ok(Vec::new());
         }

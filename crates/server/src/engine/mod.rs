@@ -18,7 +18,7 @@ use alluvium::{Db, Durability, Health};
 use crate::MetricSink;
 use crate::metrics::{Predictor, observe_engine};
 use crate::store::{
-    Database, DatabaseNumber, Databases, LibraryChange, Report, Store, StoreError, StoreHealth,
+    Database, DatabaseNumber, Databases, LibraryChange, NamedSources, Report, Store, StoreError, StoreHealth,
 };
 use database::EngineDatabase;
 use libraries::Libraries;
@@ -196,7 +196,7 @@ impl Store for EngineStore {
         reports::plan(&self.db, keyspace)
     }
 
-    fn libraries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    fn libraries(&self) -> Result<NamedSources, StoreError> {
         self.libraries.all(&self.db)
     }
 

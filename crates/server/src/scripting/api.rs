@@ -1,8 +1,8 @@
 //! The functions of the table `redis` that need the server.
 //!
 //! They are made once, so that scripts and functions may keep them. What belongs to a script in execution is behind
-//! functions of the table `host`, which are replaced for each. They are no Lua functions: those would hide the line that
-//! calls them in `return redis.call(…)`.
+//! functions of the table `host`, which are replaced for each. They are no Lua functions: those would hide the line
+//! that calls them in `return redis.call(…)`.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -26,7 +26,7 @@ pub(super) fn library(lua: &Lua, host: &Table, slot: &RequestSlot) -> Result<Tab
     let requesting = |name: &'static str| {
         let (host, slot) = (host.clone(), slot.clone());
         move |words: &[Value]| -> Result<Value> {
-            let frame = request_of(words).map_err(Thrown::new)?;
+            let frame = request_of(words).map_err(Thrown::error)?;
             *slot.borrow_mut() = frame;
             of_script(&host, name)?.call(())
         }
@@ -47,39 +47,39 @@ pub(super) fn library(lua: &Lua, host: &Table, slot: &RequestSlot) -> Result<Tab
     library.set("pcall", lua.create_function(call)?)?;
     let check = requesting("is_allowed");
     let check = move |_: &Lua, words: Variadic<Value>| match check(&words)? {
-        Value::Nil => Err(Thrown::new("Invalid command passed to redis.acl_check_cmd()")),
+        Value::Nil => Err(Thrown::error("Invalid command passed to redis.acl_check_cmd()")),
         is_allowed => Ok(is_allowed),
     };
     library.set("acl_check_cmd", lua.create_function(check)?)?;
     let scripts = host.clone();
     let set_version = move |_: &Lua, arguments: Variadic<Value>| {
         let [version] = &arguments[..] else {
-            return Err(Thrown::new("redis.setresp() requires one argument."));
+            return Err(Thrown::error("redis.setresp() requires one argument."));
         };
         match of_script(&scripts, "setresp")?.call(integer(version))? {
             true => Ok(()),
-            false => Err(Thrown::new("RESP version must be 2 or 3.")),
+            false => Err(Thrown::error("RESP version must be 2 or 3.")),
         }
     };
     library.set("setresp", lua.create_function(set_version)?)?;
     let libraries = host.clone();
     let register = move |_: &Lua, arguments: Variadic<Value>| {
         let Value::Function(register) = libraries.raw_get("register")? else {
-            return Err(Thrown::new("redis.register_function can only be called on FUNCTION LOAD command"));
+            return Err(Thrown::error("redis.register_function can only be called on FUNCTION LOAD command"));
         };
         match register.call(arguments)? {
             None::<String> => Ok(()),
-            Some(refusal) => Err(Thrown::new(refusal)),
+            Some(refusal) => Err(Thrown::error(refusal)),
         }
     };
     library.set("register_function", lua.create_function(register)?)?;
     library.set("log", lua.create_function(|_, arguments: Variadic<Value>| log(&arguments))?)?;
     let set_replication = |_: &Lua, arguments: Variadic<Value>| match &arguments[..] {
         [flags] if integer(flags) & !REPLICATION_FLAGS == 0 => Ok(()),
-        [_] => {
-            Err(Thrown::new("Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE."))
-        }
-        _ => Err(Thrown::new("redis.set_repl() requires two arguments.")),
+        [_] => Err(Thrown::error(
+            "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.",
+        )),
+        _ => Err(Thrown::error("redis.set_repl() requires two arguments.")),
     };
     library.set("set_repl", lua.create_function(set_replication)?)?;
     let digest = |lua: &Lua, arguments: Variadic<mlua::Value>| match &arguments[..] {
@@ -87,7 +87,7 @@ pub(super) fn library(lua: &Lua, host: &Table, slot: &RequestSlot) -> Result<Tab
             let text = lua.coerce_string(text.clone())?;
             lua.create_string(scripts::digest(&text.map_or_else(Vec::new, |text| text.as_bytes().to_vec())))
         }
-        _ => Err(Thrown::new("wrong number of arguments")),
+        _ => Err(Thrown::error("wrong number of arguments")),
     };
     library.set("sha1hex", lua.create_function(digest)?)?;
     Ok(library)
@@ -97,7 +97,7 @@ pub(super) fn library(lua: &Lua, host: &Table, slot: &RequestSlot) -> Result<Tab
 fn of_script(host: &Table, name: &str) -> Result<Function> {
     match host.raw_get(name)? {
         Value::Function(function) => Ok(function),
-        _ => Err(Thrown::new("this function can only be called inside a script invocation")),
+        _ => Err(Thrown::error("this function can only be called inside a script invocation")),
     }
 }
 
@@ -114,7 +114,7 @@ fn integer(value: &Value) -> i64 {
 /// The log is the operator's: what scripts say is checked, and not written there.
 fn log(arguments: &[Value]) -> Result<()> {
     let [level, _, ..] = arguments else {
-        return Err(Thrown::new("redis.log() requires two arguments or more."));
+        return Err(Thrown::error("redis.log() requires two arguments or more."));
     };
     let is_number = match level {
         Value::Integer(_) | Value::Number(_) => true,
@@ -122,8 +122,8 @@ fn log(arguments: &[Value]) -> Result<()> {
         _ => false,
     };
     match () {
-        () if !is_number => Err(Thrown::new("First argument must be a number (log level).")),
-        () if !LOG_LEVELS.contains(&integer(level)) => Err(Thrown::new("Invalid debug level.")),
+        () if !is_number => Err(Thrown::error("First argument must be a number (log level).")),
+        () if !LOG_LEVELS.contains(&integer(level)) => Err(Thrown::error("Invalid debug level.")),
         () => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! [`Flags`]: what a script or a function says about itself.
 
-/// A set of flags. Only `no-writes` changes anything here: there are no replicas and clusters, and writes are refused by
-/// the store itself when it has no room.
+/// A set of flags. Only `no-writes` changes anything here: there are no replicas and clusters, and the store itself
+/// refuses writes when it has no room.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags(u8);
 

@@ -222,7 +222,10 @@ mod tests {
         assert_eq!(text(libraries.change(&store, |set| Ok(set.remove(b"a")))), "OK");
         assert!(libraries.current().function(b"f").is_none());
         assert!(libraries.current().get(b"A").is_some());
-        let _ = libraries.change(&store, |set| Ok(set.clear()));
+        let _ = libraries.change(&store, |set| {
+            set.clear();
+            Ok(())
+        });
         let set = libraries.current();
         assert_eq!((set.all().len(), set.functions_len(), set.bytes()), (0, 0, 0));
     }

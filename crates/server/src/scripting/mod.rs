@@ -1,9 +1,10 @@
 //! Lua scripts and functions: `EVAL`, `FCALL` and what belongs to them.
 //!
-//! A script or a function is executed within a transaction: its writes take effect at one moment, and one that fails on
-//! the store's side, takes too long or is killed has written nothing. If a key that it has read was written meanwhile it
-//! runs again, so it must not depend on what it did outside of the store. Each worker has an interpreter of its own,
-//! with the libraries `string`, `table`, `math`, `cjson`, `cmsgpack`, `struct` and `bit`; it has no access to files, time or the system.
+//! A script or a function is executed within a transaction: its writes take effect at one moment, and one that fails
+//! on the store's side, takes too long or is killed has written nothing. If a key that it has read was written
+//! meanwhile, it runs again, so it must not depend on what it did outside of the store. Each worker has an
+//! interpreter of its own, with the libraries `string`, `table`, `math`, `cjson`, `cmsgpack`, `struct` and `bit`; it
+//! has no access to files, time or the system.
 //!
 //! All workers share the sources of scripts and libraries. An interpreter compiles a script, and loads a library, when
 //! it first executes it.

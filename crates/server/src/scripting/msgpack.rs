@@ -89,13 +89,13 @@ fn pack_length(len: usize, kind: u8, out: &mut Vec<u8>) {
 fn pack_integer(number: i64, out: &mut Vec<u8>) {
     if let Ok(number) = u64::try_from(number) {
         match number {
-            ..0x80 => out.push(number as u8),
-            ..0x100 => out.extend_from_slice(&[0xcc, number as u8]),
-            ..0x1_0000 => {
+            0..0x80 => out.push(number as u8),
+            0x80..0x100 => out.extend_from_slice(&[0xcc, number as u8]),
+            0x100..0x1_0000 => {
                 out.push(0xcd);
                 out.extend_from_slice(&(number as u16).to_be_bytes());
             }
-            ..0x1_0000_0000 => {
+            0x1_0000..0x1_0000_0000 => {
                 out.push(0xce);
                 out.extend_from_slice(&(number as u32).to_be_bytes());
             }

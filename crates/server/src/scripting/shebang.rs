@@ -4,9 +4,12 @@ use alluvium_protocol::Limits;
 
 use super::flags::Flags;
 
+/// The first line, and the rest.
+type Parts<'a> = (&'a [u8], &'a [u8]);
+
 /// Splits `source` behind its first line, which is returned without `#!`. The rest begins with the end of that line, so
-/// that lines keep their numbers.
-fn split(source: &[u8]) -> Option<Result<(&[u8], &[u8]), ()>> {
+/// that lines keep their numbers. An error if the first line has no end.
+fn split(source: &[u8]) -> Option<Result<Parts<'_>, ()>> {
     let rest = source.strip_prefix(b"#!")?;
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or(());
     Some(end.map(|end| rest.split_at(end)))

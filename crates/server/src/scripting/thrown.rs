@@ -20,7 +20,7 @@ pub(super) const COUNTED: &str = "ignore_error_stats_update";
 
 impl Thrown {
     /// The error with this text, which has no code.
-    pub(super) fn new(text: impl fmt::Display) -> Error {
+    pub(super) fn error(text: impl fmt::Display) -> Error {
         Error::external(Self { text: format!("ERR {text}"), is_counted: false })
     }
 

@@ -1,3 +1,6 @@
+/// The sources of libraries of functions, each with its name in front.
+pub type NamedSources = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// What happens to a library of functions.
 #[derive(Clone, Copy, Debug)]
 pub struct LibraryChange<'a> {

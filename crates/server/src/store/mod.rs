@@ -14,7 +14,7 @@ pub(crate) mod stored;
 
 pub use health::StoreHealth;
 pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
-pub use library_change::LibraryChange;
+pub use library_change::{LibraryChange, NamedSources};
 pub(crate) use long_value::STREAM_BYTES;
 pub use long_value::{FoundOrLong, LongValue};
 pub use number::DatabaseNumber;
@@ -149,7 +149,7 @@ pub trait Store: Databases + Send + Sync + 'static {
     }
 
     /// The libraries of functions, by their names, and their sources. By default there are none.
-    fn libraries(&self) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+    fn libraries(&self) -> Result<NamedSources, StoreError> {
         Ok(Vec::new())
     }
 
