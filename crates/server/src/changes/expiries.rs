@@ -24,8 +24,7 @@ const ENTRY_BYTES: usize = 160;
 const AT_ONCE: usize = 1024;
 /// How often it is looked for keys that have expired.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long an expired key is left to a writer that publishes its end. One that does not take effect leaves it to
-/// others.
+/// How long an expired key is left to the writer that publishes its end, and notes its new expiry after the commit.
 const NOTICED_MS: u64 = 1000;
 
 /// Keys with their expiry.
@@ -43,7 +42,7 @@ pub(crate) struct Expiries {
 #[derive(Clone, Copy, Debug)]
 struct Expiry {
     at_ms: u64,
-    /// When a writer found that it had expired.
+    /// When it was found that a writer publishes its end.
     noticed_ms: Option<u64>,
 }
 
@@ -53,6 +52,8 @@ struct Due {
     database: DatabaseNumber,
     key: Arc<[u8]>,
     at_ms: u64,
+    /// It was left to a writer before.
+    was_noticed: bool,
 }
 
 #[derive(Debug, Default)]
@@ -63,10 +64,16 @@ struct Entries {
 }
 
 impl Entries {
-    /// Whether no writer publishes the end of this key.
-    fn is_left(&self, database: DatabaseNumber, key: &Arc<[u8]>, now_ms: u64) -> bool {
-        let expiry = self.by_key.get(&(database, key.clone()));
-        expiry.is_some_and(|expiry| expiry.noticed_ms.is_none_or(|noticed| noticed + NOTICED_MS <= now_ms))
+    /// The key of an entry in the order of time, unless it is left to a writer.
+    fn due(
+        &self,
+        &(at_ms, database, ref key): &(u64, DatabaseNumber, Arc<[u8]>),
+        now_ms: u64,
+    ) -> Option<Due> {
+        let Expiry { noticed_ms, .. } = self.by_key.get(&(database, key.clone()))?;
+        let is_left = noticed_ms.is_some_and(|noticed| noticed + NOTICED_MS > now_ms);
+        let was_noticed = noticed_ms.is_some();
+        (!is_left).then(|| Due { database, key: key.clone(), at_ms, was_noticed })
     }
 
     fn remove(&mut self, database: DatabaseNumber, key: &Arc<[u8]>) {
@@ -134,18 +141,28 @@ impl Expiries {
         }
         let entries = self.entries();
         let due = entries.by_time.iter().take_while(|(at_ms, ..)| *at_ms <= now_ms);
-        due.filter(|(_, database, key)| entries.is_left(*database, key, now_ms))
-            .take(AT_ONCE)
-            .map(|(at_ms, database, key)| Due { database: *database, key: key.clone(), at_ms: *at_ms })
-            .collect()
+        due.filter_map(|entry| entries.due(entry, now_ms)).take(AT_ONCE).collect()
+    }
+
+    /// Leaves a key, which is there again, to its writer; forgets it if that was tried before.
+    fn leave(&self, due: &Due) {
+        let mut entries = self.entries();
+        match entries.by_key.get_mut(&(due.database, due.key.clone())) {
+            Some(expiry) if expiry.at_ms == due.at_ms && due.was_noticed => {
+                entries.remove(due.database, &due.key);
+                self.len.store(entries.by_key.len(), Ordering::Relaxed);
+            }
+            Some(expiry) if expiry.at_ms == due.at_ms => expiry.noticed_ms = Some(now_ms()),
+            _ => {}
+        }
     }
 
     /// Forgets a key that has expired and calls `publish`, unless a writer was faster.
     fn publish(&self, due: &Due, publish: impl FnOnce()) {
         let _publishing = self.publishing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut entries = self.entries();
-        let known = entries.by_key.get(&(due.database, due.key.clone())).map(|expiry| expiry.at_ms);
-        if known != Some(due.at_ms) || !entries.is_left(due.database, &due.key, now_ms()) {
+        let entry = (due.at_ms, due.database, due.key.clone());
+        if !entries.by_time.contains(&entry) || entries.due(&entry, now_ms()).is_none() {
             return;
         }
         // Before the key is forgotten, so that its next writer waits.
@@ -173,15 +190,17 @@ pub(crate) fn expire_due(shared: &Shared) -> Option<Duration> {
     let due = shared.expiries.due(now_ms());
     let mut published = 0;
     for due in &due {
-        // If it is there, it was written since, and that write has noted its expiry, or will.
-        if let Ok(false) = shared.store.database(due.database).contains(&due.key) {
-            shared.expiries.publish(due, || {
+        match shared.store.database(due.database).contains(&due.key) {
+            // It was written since, and that write has noted its expiry, or will.
+            Ok(true) => shared.expiries.leave(due),
+            Ok(false) => shared.expiries.publish(due, || {
                 let (mut outbox, key) = (Outbox::default(), (&*due.key).into());
                 let change = Change { database: due.database, key, writer: 0 };
                 super::record(&mut outbox, shared, change, Event::EXPIRED);
                 outbox.send(shared);
                 published += 1;
-            });
+            }),
+            Err(_) => {}
         }
     }
     Some(if due.len() == AT_ONCE && published > 0 { Duration::ZERO } else { PERIOD })
@@ -215,6 +234,12 @@ mod tests {
         assert_eq!(expiries.due(now_ms()), []);
         assert_eq!(keys(&expiries, now_ms() + NOTICED_MS).len(), 1);
         expiries.clear(one);
+        assert_eq!(expiries.due(u64::MAX), []);
+        // It is there again: left to its writer, and then forgotten.
+        expiries.note(one, b"c", Some(1));
+        expiries.leave(&expiries.due(1)[0]);
+        assert_eq!(expiries.due(now_ms()), []);
+        expiries.leave(&expiries.due(now_ms() + NOTICED_MS)[0]);
         assert_eq!(expiries.due(u64::MAX), []);
         assert_eq!(expiries.entries().bytes, 0);
     }

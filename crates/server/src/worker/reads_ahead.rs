@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use alluvium_protocol::{Limits, Parser, Progress};
+use alluvium_protocol::{Arguments, Limits, Parser, Progress};
 
 use super::{READ_BYTES_MAX, Worker};
 use crate::commands;
@@ -40,6 +40,20 @@ pub(super) struct ReadsAhead {
     bytes: Vec<u8>,
 }
 
+/// Calls `each` with the whole requests in `input`, until it returns `false`.
+fn each_request(input: &[u8], limits: Limits, mut each: impl FnMut(Arguments<'_>) -> bool) {
+    let (mut parser, mut position) = (Parser::new(limits), 0);
+    loop {
+        let frame = &input[position..];
+        let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { return };
+        position += consumed;
+        let arguments = parser.arguments(frame);
+        if !arguments.is_empty() && !each(arguments) {
+            return;
+        }
+    }
+}
+
 impl ReadsAhead {
     pub(super) fn new(is_useful: bool) -> Self {
         Self {
@@ -70,28 +84,21 @@ impl ReadsAhead {
         if session.protocol != Protocol::Redis || !session.is_authenticated {
             return;
         }
-        let (mut parser, mut position) = (Parser::new(limits), 0);
-        let (mut has_key, mut is_mixed) = (false, false);
-        for _ in 0..SAMPLE_REQUESTS_MAX {
-            let frame = &input[position..];
-            let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { break };
-            position += consumed;
-            let arguments = parser.arguments(frame);
-            if arguments.is_empty() {
-                continue;
-            }
+        let (mut has_key, mut is_mixed, mut left) = (false, false, SAMPLE_REQUESTS_MAX);
+        each_request(input, limits, |arguments| {
             is_mixed |= commands::keys_to_read(arguments, &mut |key| {
                 if !has_key {
                     self.bytes.extend_from_slice(key);
                 }
                 has_key = true;
             });
-            if is_mixed && has_key {
-                let reads = store.database(session.database).prefetch(&[&self.bytes]).unwrap_or(0);
-                self.is_due = reads > 0;
-                self.samples_left = 0;
-                break;
-            }
+            left -= 1;
+            left > 0 && !(is_mixed && has_key)
+        });
+        if is_mixed && has_key {
+            let reads = store.database(session.database).prefetch(&[&self.bytes]).unwrap_or(0);
+            self.is_due = reads > 0;
+            self.samples_left = 0;
         }
         self.bytes.clear();
     }
@@ -112,22 +119,15 @@ impl ReadsAhead {
         {
             return;
         }
-        let mut parser = Parser::new(limits);
-        let (keys_before, mut is_mixed, mut position) = (self.keys.len(), false, 0);
-        while self.keys.len() < KEYS_MAX && self.bytes.len() <= KEY_BYTES_MAX {
-            let frame = &input[position..];
-            let Ok(Progress::Complete { consumed }) = parser.parse(frame) else { break };
-            position += consumed;
-            let arguments = parser.arguments(frame);
-            if arguments.is_empty() {
-                continue;
-            }
+        let (keys_before, mut is_mixed) = (self.keys.len(), false);
+        each_request(input, limits, |arguments| {
             is_mixed |= commands::keys_to_read(arguments, &mut |key| {
                 let start = self.bytes.len();
                 self.bytes.extend_from_slice(key);
                 self.keys.push((session.database, start..self.bytes.len()));
             });
-        }
+            self.keys.len() < KEYS_MAX && self.bytes.len() <= KEY_BYTES_MAX
+        });
         // Gets alone are looked up together anyway.
         if !is_mixed {
             self.keys.truncate(keys_before);
