@@ -21,7 +21,7 @@ pub fn encode_libraries<'a>(sources: impl Iterator<Item = &'a [u8]>) -> Vec<u8> 
 /// arguments.
 ///
 /// # Errors
-/// [`DumpError`] if there are none.
+/// [`DumpError`] says what is wrong with the payload.
 pub fn decode_libraries(payload: &[u8], limits: Limits) -> Result<Vec<Vec<u8>>, DumpError> {
     let mut reader = Reader::new(checked(payload)?, limits.bulk_bytes_max);
     let mut sources = Vec::new();

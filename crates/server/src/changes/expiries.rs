@@ -107,7 +107,7 @@ impl Expiries {
         self.len.store(entries.by_key.len(), Ordering::Relaxed);
     }
 
-    /// Whether a key has expired and nobody was told; the caller, who writes it, tells.
+    /// Whether a key has expired and its end was not published. Then the caller, which writes it, must publish it.
     pub(super) fn is_due(&self, database: DatabaseNumber, key: &[u8]) -> bool {
         if self.len.load(Ordering::SeqCst) == 0 && !self.is_publishing.load(Ordering::SeqCst) {
             return false;

@@ -62,7 +62,7 @@ impl Running {
     /// Ends those of a kind that are being executed.
     ///
     /// # Errors
-    /// If there are none: a whole error text, with its code.
+    /// The text of the error reply, with its code, when nothing of this kind is being executed.
     pub(crate) fn kill(&self, kind: Kind) -> Result<(), &'static str> {
         self.kills[kind as usize].fetch_add(1, Ordering::AcqRel);
         let is_any = |kind: Kind| self.counts[kind as usize].load(Ordering::Acquire) > 0;

@@ -148,7 +148,7 @@ pub trait Store: Databases + Send + Sync + 'static {
         Err(NothingStored.into())
     }
 
-    /// The libraries of functions, by their names, and their sources. By default there are none.
+    /// Name and source of each library of functions. Empty for a store that keeps no libraries.
     fn libraries(&self) -> Result<NamedSources, StoreError> {
         Ok(Vec::new())
     }
