@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use alluvium_io::DeviceCounters;
-use alluvium_io::calibrate::{RandomReads, Rate, RawMethod, measure_raw_reads};
+use alluvium_io::calibrate::{RandomReads, Rate, RawFiles, RawMethod, measure_raw_reads};
 
 use crate::random::Random;
 
@@ -56,12 +56,11 @@ pub fn allocated_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-/// A file of a given size from which raw pages are read; removed when dropped. Reads of a store are compared with reads
-/// of such a file of the same size, since a device serves a small span faster than a large one.
+/// A file of a given size from which raw pages are read; removed when dropped. A device serves a small span faster than
+/// a large one.
 #[derive(Debug)]
 pub struct RawFile {
     path: PathBuf,
-    bytes: u64,
 }
 
 /// Maximum bytes that are written for a comparison.
@@ -73,7 +72,7 @@ impl RawFile {
     pub fn create(path: PathBuf, bytes: u64) -> io::Result<Self> {
         let chunks = bytes.clamp(1, SPAN_BYTES_MAX).div_ceil(CHUNK_BYTES as u64);
         let mut file = File::create(&path)?;
-        let raw = Self { path, bytes: chunks * CHUNK_BYTES as u64 };
+        let raw = Self { path };
         let mut random = Random::new(bytes, 0);
         let mut chunk = vec![0; CHUNK_BYTES];
         for _ in 0..chunks {
@@ -85,11 +84,6 @@ impl RawFile {
         let _ = rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed);
         Ok(raw)
     }
-
-    fn reads(&self, in_flight: usize, duration: Duration, seed: u64, method: RawMethod) -> io::Result<Rate> {
-        let reads = RandomReads { seed, ..RandomReads::new(in_flight, self.bytes, duration) };
-        measure_raw_reads(&self.path, &reads, method)
-    }
 }
 
 impl Drop for RawFile {
@@ -99,15 +93,19 @@ impl Drop for RawFile {
     }
 }
 
-/// Reads of random 4 KiB pages of a [`RawFile`] by each method that the system offers, in turns with the operations
-/// with which they are compared.
+/// Reads of random 4 KiB pages of a database's own tables and blob files, by each method that the system offers, in
+/// turns with the operations with which they are compared. Other files would not do: what was written a moment ago, or
+/// takes less space, may be in a cache of the device or of its host.
 #[derive(Debug)]
 pub struct RawReads {
-    file: RawFile,
+    files: RawFiles,
     in_flight: usize,
     turns: u64,
     ways: Vec<Way>,
 }
+
+/// Maximum number of files that [`RawReads`] opens: a large database has tens of thousands.
+const RAW_FILES_MAX: usize = 500;
 
 /// The results of one method of reading.
 #[derive(Debug)]
@@ -120,16 +118,32 @@ struct Way {
 }
 
 impl RawReads {
-    /// Writes the file of about `bytes` bytes; `in_flight` reads will be in flight at once.
-    pub fn new(path: PathBuf, bytes: u64, in_flight: usize) -> io::Result<Self> {
-        Ok(Self { file: RawFile::create(path, bytes)?, in_flight, turns: 0, ways: Vec::new() })
+    /// Reads of the tables and blob files in `directories`; `in_flight` reads will be in flight at once. `None` if
+    /// there is no such file.
+    ///
+    /// # Errors
+    /// The system's error if a directory or file cannot be read.
+    pub fn of_tables(directories: &[PathBuf], in_flight: usize) -> io::Result<Option<Self>> {
+        let files = loop {
+            match RawFiles::open(tables(directories)?) {
+                // A merge has just removed one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                outcome => break outcome?,
+            }
+        };
+        let is_any = files.bytes() >= alluvium_io::ALIGNMENT as u64;
+        Ok(is_any.then(|| Self { files, in_flight, turns: 0, ways: Vec::new() }))
     }
 
     /// Reads for `duration` by each method.
     pub fn measure(&mut self, duration: Duration) -> io::Result<()> {
         self.turns += 1;
         for method in [RawMethod::Uring, RawMethod::Threads] {
-            let rate = match self.file.reads(self.in_flight, duration, self.turns, method) {
+            let reads = RandomReads {
+                seed: self.turns,
+                ..RandomReads::new(self.in_flight, self.files.bytes(), duration)
+            };
+            let rate = match measure_raw_reads(&self.files, &reads, method) {
                 // Containers often forbid io_uring; threads are always available.
                 Err(_) if method == RawMethod::Uring => continue,
                 outcome => outcome?,
@@ -169,6 +183,24 @@ impl RawReads {
     }
 }
 
+/// Up to [`RAW_FILES_MAX`] tables and blob files in `directories`, spread over all of them.
+fn tables(directories: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for directory in directories {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("table-") || name.starts_with("blob-") {
+                paths.push(entry.path());
+            }
+        }
+    }
+    paths.sort();
+    let step = paths.len().div_ceil(RAW_FILES_MAX).max(1);
+    Ok(paths.into_iter().step_by(step).collect())
+}
+
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
@@ -191,7 +223,8 @@ mod tests {
     #[test]
     fn quotients_are_of_neighbours() {
         let directory = tempfile::tempdir().unwrap();
-        let mut raw = RawReads::new(directory.path().join("raw"), 1, 1).unwrap();
+        fs::write(directory.path().join("table-1"), vec![0; 4096]).unwrap();
+        let mut raw = RawReads::of_tables(&[directory.path().to_owned()], 1).unwrap().unwrap();
         raw.measure(Duration::from_millis(1)).unwrap();
         let sum = raw.best().unwrap().clone();
         let way = |method, ops_per_s: &[f64]| Way { method, sum: sum.clone(), ops_per_s: ops_per_s.to_vec() };
@@ -205,15 +238,28 @@ mod tests {
     }
 
     #[test]
-    fn raw_reads_happen_and_leave_nothing_behind() {
+    fn raw_reads_are_of_tables() {
         let directory = tempfile::tempdir().unwrap();
-        let mut raw = RawReads::new(directory.path().join("raw"), 3_000_000, 4).unwrap();
-        assert_eq!(fs::metadata(directory.path().join("raw")).unwrap().len(), 3 << 20);
+        let directories = [directory.path().to_owned()];
+        fs::write(directory.path().join("log-1"), vec![0; 1 << 20]).unwrap();
+        assert!(RawReads::of_tables(&directories, 4).unwrap().is_none());
+        fs::write(directory.path().join("table-1"), vec![0; 3 << 20]).unwrap();
+        fs::write(directory.path().join("blob-1"), vec![0; 1 << 20]).unwrap();
+        let mut raw = RawReads::of_tables(&directories, 4).unwrap().unwrap();
+        assert_eq!(raw.files.bytes(), 4 << 20);
         raw.measure(Duration::from_millis(20)).unwrap();
         let first = raw.best().unwrap().operations();
         raw.measure(Duration::from_millis(20)).unwrap();
         assert!(first > 0 && raw.ways.iter().map(|way| way.sum.operations()).sum::<u64>() > first);
-        drop(raw);
-        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn a_raw_file_leaves_nothing_behind() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("raw");
+        let file = RawFile::create(path.clone(), 3_000_000).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().len(), 3 << 20);
+        drop(file);
+        assert!(!path.exists());
     }
 }

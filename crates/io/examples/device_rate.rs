@@ -5,7 +5,7 @@ use std::io::Result;
 use std::time::Duration;
 
 use alluvium_io::calibrate::{
-    RandomReads, Rate, RawMethod, measure_raw_reads, measure_read_batches, measure_reads,
+    RandomReads, Rate, RawFiles, RawMethod, measure_raw_reads, measure_read_batches, measure_reads,
     measure_sync_appends,
 };
 use alluvium_io::{AlignedBuffer, DeviceCounters, File, FileStorage, IoOptions, OpenMode, Storage, Usage};
@@ -26,13 +26,14 @@ fn main() -> Result<()> {
     println!("{}: {}, {}", directory, ring.describe(), threads.describe());
     write_file(&ring, file_bytes)?;
     let path = ring.path().join(NAME);
+    let raw = RawFiles::open([&path])?;
     let file = ring.open(NAME, OpenMode::Read)?;
 
     let (storage, opened): (&dyn Storage, &dyn File) = (&ring, &*file);
     for in_flight in [1, 32] {
         let mut ways: Vec<Way<'_>> = vec![
-            ("raw io_uring".into(), Box::new(|reads| measure_raw_reads(&path, reads, RawMethod::Uring))),
-            ("raw threads".into(), Box::new(|reads| measure_raw_reads(&path, reads, RawMethod::Threads))),
+            ("raw io_uring".into(), Box::new(|reads| measure_raw_reads(&raw, reads, RawMethod::Uring))),
+            ("raw threads".into(), Box::new(|reads| measure_raw_reads(&raw, reads, RawMethod::Threads))),
             ("pipeline, io_uring".into(), Box::new(|reads| measure_reads(&ring, &*file, reads))),
             ("pipeline, threads".into(), Box::new(|reads| measure_reads(&threads, &*file, reads))),
         ];

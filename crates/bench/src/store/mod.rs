@@ -54,8 +54,6 @@ struct StoreBench {
     db: Db,
     keyspace: Keyspace,
     workload: Workload,
-    /// Makes further directories.
-    directories: WorkDirectories,
     directory: WorkDirectory,
     young_directory: Option<WorkDirectory>,
     device: Device,
@@ -172,7 +170,6 @@ impl StoreBench {
             verified: AtomicU64::new(0),
             options: options.clone(),
             db,
-            directories: directories.clone(),
             directory,
             young_directory,
         })

@@ -8,12 +8,10 @@ use alluvium_io::calibrate::{Rate, RawMethod};
 use super::StoreBench;
 use super::drive::Outcome;
 use super::phases::{cpu_us_per_op, rate};
-use crate::device::{self, RawReads};
+use crate::device::RawReads;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 
-/// The subdirectory of `--dir` with a file of the store's size, which is read for comparison.
-const RAW_SUBDIRECTORY: &str = "alluvium-bench-raw";
 /// Number of turns of a phase. The device's rate drifts within seconds, so turns are shorter than that, and there are
 /// enough of them for a meaningful median.
 const TURNS: u64 = 10;
@@ -27,7 +25,8 @@ struct Way {
 
 impl StoreBench {
     /// Runs parts of a phase, each with the number of operations passed to `part`, by each of the `waits` in turns with
-    /// the raw device, and reports all. If both ways to wait are measured, results of polling have names of their own.
+    /// raw reads of the database's tables, if it has any, and reports all.
+    /// If both ways to wait are measured, results of polling have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,
@@ -37,14 +36,9 @@ impl StoreBench {
         let operations = self.options.operations();
         let duration = Duration::from_secs_f64(self.options.raw_seconds);
         let turns = if duration.is_zero() { 1 } else { TURNS };
-        let bytes = device::allocated_bytes(self.directory.path());
-        let beside = match duration.is_zero() {
+        let mut raw = match duration.is_zero() {
             true => None,
-            false => Some(self.directories.create(&self.options.dir, RAW_SUBDIRECTORY)?),
-        };
-        let mut raw = match &beside {
-            Some(beside) => Some(RawReads::new(beside.path().join("pages"), bytes, self.in_flight())?),
-            None => None,
+            false => RawReads::of_tables(&self.directories(), self.in_flight())?,
         };
         self.display.expect(operations * waits.len() as u64);
         let measure_raw = |raw: &mut Option<RawReads>| match raw {
@@ -85,10 +79,6 @@ impl StoreBench {
             if let Some(raw) = &raw {
                 measurement = measurement.metric("polled_gets_per_raw_read", raw.quotient(rates));
             }
-        }
-        drop(raw);
-        if let Some(beside) = beside {
-            beside.remove()?;
         }
         Ok(measurement)
     }

@@ -17,7 +17,7 @@ use crate::random::Random;
 use crate::{ALIGNMENT, AlignedBuffer, File, OpenMode, Operation, Storage};
 pub use device::{DeviceProbe, DeviceRates, measure_device};
 #[cfg(unix)]
-pub use raw::{RawMethod, measure_raw_reads};
+pub use raw::{RawFiles, RawMethod, measure_raw_reads};
 
 /// How to read: pages of `page_bytes` at uniformly random page numbers of the first `span_bytes` of a file.
 #[derive(Clone, Copy, Debug)]

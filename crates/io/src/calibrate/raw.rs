@@ -20,16 +20,75 @@ pub enum RawMethod {
     Threads,
 }
 
-/// Random reads of the file at `path`, bypassing the page cache where the file system allows it.
+/// Open files that are read as one: each begins where the one before it ends.
+#[derive(Debug)]
+pub struct RawFiles(Vec<(File, u64)>);
+
+impl RawFiles {
+    /// Opens the files at `paths`, bypassing the page cache where the file system allows it.
+    ///
+    /// # Errors
+    /// The system's error if a file cannot be opened.
+    pub fn open(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Result<Self> {
+        let opened = |path: &Path| {
+            let file = open(path)?;
+            let bytes = file.metadata()?.len();
+            Ok((file, bytes))
+        };
+        paths.into_iter().map(|path| opened(path.as_ref())).collect::<Result<_>>().map(Self)
+    }
+
+    /// Bytes of all files together.
+    pub fn bytes(&self) -> u64 {
+        self.0.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// The pages of files: those that are within one file, in the order of the files.
+struct Pages<'a> {
+    files: &'a [(File, u64)],
+    page_bytes: u64,
+    /// For each file, the number of pages up to its end.
+    ends: Vec<u64>,
+    /// Number of pages from which to read.
+    count: u64,
+}
+
+impl<'a> Pages<'a> {
+    fn new(files: &'a RawFiles, reads: &RandomReads) -> Result<Self> {
+        reads.check()?;
+        let page_bytes = reads.page_bytes as u64;
+        let mut end = 0;
+        let mut end_of = |&(_, bytes): &(File, u64)| {
+            end += bytes / page_bytes;
+            end
+        };
+        let ends: Vec<u64> = files.0.iter().map(&mut end_of).collect();
+        let count = end.min(reads.pages());
+        if count == 0 {
+            return Err(Error::new(ErrorKind::InvalidInput, "the files have no page to read"));
+        }
+        Ok(Self { files: &files.0, page_bytes, ends, count })
+    }
+
+    /// A page at random: its file, and its offset there.
+    fn pick(&self, random: &mut Random) -> (&'a File, u64) {
+        let page = random.below(self.count);
+        let number = self.ends.partition_point(|&end| end <= page);
+        let start = number.checked_sub(1).map_or(0, |before| self.ends[before]);
+        (&self.files[number].0, (page - start) * self.page_bytes)
+    }
+}
+
+/// Random reads of the first bytes of `files`, as many as `reads` says.
 ///
 /// # Errors
-/// `Unsupported` for a method that the system lacks.
-pub fn measure_raw_reads(path: impl AsRef<Path>, reads: &RandomReads, method: RawMethod) -> Result<Rate> {
-    reads.check()?;
-    let file = open(path.as_ref())?;
+/// `Unsupported` for a method that the system lacks, `InvalidInput` if the files have no page, and the system's errors.
+pub fn measure_raw_reads(files: &RawFiles, reads: &RandomReads, method: RawMethod) -> Result<Rate> {
+    let pages = Pages::new(files, reads)?;
     match method {
-        RawMethod::Uring => read_by_ring(&file, reads),
-        RawMethod::Threads => read_by_threads(&file, reads),
+        RawMethod::Uring => read_by_ring(&pages, reads),
+        RawMethod::Threads => read_by_threads(&pages, reads),
     }
 }
 
@@ -45,7 +104,7 @@ fn open(path: &Path) -> Result<File> {
     File::open(path)
 }
 
-fn read_by_threads(file: &File, reads: &RandomReads) -> Result<Rate> {
+fn read_by_threads(pages: &Pages<'_>, reads: &RandomReads) -> Result<Rate> {
     let start = Instant::now();
     let one_thread = |thread: usize| -> Result<Rate> {
         let mut random = Random::new(reads.seed.wrapping_add(thread as u64));
@@ -53,7 +112,8 @@ fn read_by_threads(file: &File, reads: &RandomReads) -> Result<Rate> {
         let mut buffer = AlignedBuffer::with_len(reads.page_bytes);
         while rate.elapsed < reads.duration {
             let begun = Instant::now();
-            expect_page(file.read_at(&mut buffer, reads.offset(&mut random))?, reads.page_bytes)?;
+            let (file, offset) = pages.pick(&mut random);
+            expect_page(file.read_at(&mut buffer, offset)?, reads.page_bytes)?;
             let now = Instant::now();
             rate.record(now - begun);
             rate.elapsed = now - start;
@@ -74,12 +134,12 @@ fn read_by_threads(file: &File, reads: &RandomReads) -> Result<Rate> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn read_by_ring(_file: &File, _reads: &RandomReads) -> Result<Rate> {
+fn read_by_ring(_pages: &Pages<'_>, _reads: &RandomReads) -> Result<Rate> {
     Err(ErrorKind::Unsupported.into())
 }
 
 #[cfg(target_os = "linux")]
-fn read_by_ring(file: &File, reads: &RandomReads) -> Result<Rate> {
+fn read_by_ring(pages: &Pages<'_>, reads: &RandomReads) -> Result<Rate> {
     use io_uring::{IoUring, opcode, types};
     use std::mem::ManuallyDrop;
     use std::os::fd::AsRawFd;
@@ -105,8 +165,9 @@ fn read_by_ring(file: &File, reads: &RandomReads) -> Result<Rate> {
             for slot in idle.drain(..) {
                 starts[slot] = now;
                 let pointer = buffers[slot].as_mut_ptr();
+                let (file, offset) = pages.pick(&mut random);
                 let read = opcode::Read::new(types::Fd(file.as_raw_fd()), pointer, reads.page_bytes as u32)
-                    .offset(reads.offset(&mut random))
+                    .offset(offset)
                     .build()
                     .user_data(slot as u64);
                 // SAFETY: each slot has one read in flight at most, and its buffer is freed only after the loop.
@@ -135,4 +196,35 @@ fn read_by_ring(file: &File, reads: &RandomReads) -> Result<Rate> {
     }
     drop(ManuallyDrop::into_inner(buffers));
     Ok(rate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    /// Each page of each file is picked, and nothing beyond the last whole page of a file.
+    #[test]
+    fn files_are_read_as_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let lens = [4096 * 2, 100, 4096 * 3 + 1];
+        let paths: Vec<_> = (0..lens.len()).map(|number| directory.path().join(number.to_string())).collect();
+        for (path, len) in paths.iter().zip(lens) {
+            std::fs::write(path, vec![0; len]).unwrap();
+        }
+        let files = RawFiles::open(&paths).unwrap();
+        assert_eq!(files.bytes(), lens.iter().sum::<usize>() as u64);
+        let reads = RandomReads::new(2, files.bytes(), Duration::from_millis(5));
+        let pages = Pages::new(&files, &reads).unwrap();
+        let mut random = Random::new(1);
+        let mut picked = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let (file, offset) = pages.pick(&mut random);
+            picked.insert((files.0.iter().position(|(other, _)| std::ptr::eq(other, file)).unwrap(), offset));
+        }
+        assert_eq!(picked.into_iter().collect::<Vec<_>>(), [(0, 0), (0, 4096), (2, 0), (2, 4096), (2, 8192)]);
+        assert!(measure_raw_reads(&files, &reads, RawMethod::Threads).unwrap().operations() > 0);
+        let none = RawFiles::open(&paths[1..2]).unwrap();
+        assert!(measure_raw_reads(&none, &reads, RawMethod::Threads).is_err());
+    }
 }
