@@ -98,13 +98,14 @@ impl Drop for RawFile {
 /// takes less space, may be in a cache of the device or of its host.
 #[derive(Debug)]
 pub struct RawReads {
-    files: RawFiles,
+    directories: Vec<PathBuf>,
     in_flight: usize,
     turns: u64,
     ways: Vec<Way>,
 }
 
-/// Maximum number of files that [`RawReads`] opens: a large database has tens of thousands.
+/// Maximum number of files that a turn of [`RawReads`] opens: a large database has tens of thousands. The next turn
+/// opens others.
 const RAW_FILES_MAX: usize = 500;
 
 /// The results of one method of reading.
@@ -122,28 +123,33 @@ impl RawReads {
     /// there is no such file.
     ///
     /// # Errors
-    /// The system's error if a directory or file cannot be read.
-    pub fn of_tables(directories: &[PathBuf], in_flight: usize) -> io::Result<Option<Self>> {
-        let files = loop {
-            match RawFiles::open(tables(directories)?) {
+    /// The system's error if a directory cannot be read.
+    pub fn of_tables(directories: Vec<PathBuf>, in_flight: usize) -> io::Result<Option<Self>> {
+        let is_any = !tables(&directories)?.is_empty();
+        Ok(is_any.then(|| Self { directories, in_flight, turns: 0, ways: Vec::new() }))
+    }
+
+    /// Opens the files of the present turn: up to [`RAW_FILES_MAX`], spread over all of them.
+    fn open(&self) -> io::Result<RawFiles> {
+        loop {
+            let paths = tables(&self.directories)?;
+            let step = paths.len().div_ceil(RAW_FILES_MAX).max(1);
+            match RawFiles::open(paths.iter().skip(self.turns as usize % step).step_by(step)) {
                 // A merge has just removed one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                outcome => break outcome?,
+                outcome => return outcome,
             }
-        };
-        let is_any = files.bytes() >= alluvium_io::ALIGNMENT as u64;
-        Ok(is_any.then(|| Self { files, in_flight, turns: 0, ways: Vec::new() }))
+        }
     }
 
     /// Reads for `duration` by each method.
     pub fn measure(&mut self, duration: Duration) -> io::Result<()> {
         self.turns += 1;
+        let files = self.open()?;
         for method in [RawMethod::Uring, RawMethod::Threads] {
-            let reads = RandomReads {
-                seed: self.turns,
-                ..RandomReads::new(self.in_flight, self.files.bytes(), duration)
-            };
-            let rate = match measure_raw_reads(&self.files, &reads, method) {
+            let reads =
+                RandomReads { seed: self.turns, ..RandomReads::new(self.in_flight, files.bytes(), duration) };
+            let rate = match measure_raw_reads(&files, &reads, method) {
                 // Containers often forbid io_uring; threads are always available.
                 Err(_) if method == RawMethod::Uring => continue,
                 outcome => outcome?,
@@ -183,7 +189,8 @@ impl RawReads {
     }
 }
 
-/// Up to [`RAW_FILES_MAX`] tables and blob files in `directories`, spread over all of them.
+/// The tables and blob files in `directories`, in order, without those that are empty or have holes: reads of a hole do
+/// not reach the device.
 fn tables(directories: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for directory in directories {
@@ -191,14 +198,18 @@ fn tables(directories: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
             let entry = entry?;
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("table-") || name.starts_with("blob-") {
+            if !name.starts_with("table-") && !name.starts_with("blob-") {
+                continue;
+            }
+            // A merge may have just removed it.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.len() > 0 && metadata.blocks() * BLOCK_BYTES >= metadata.len() {
                 paths.push(entry.path());
             }
         }
     }
     paths.sort();
-    let step = paths.len().div_ceil(RAW_FILES_MAX).max(1);
-    Ok(paths.into_iter().step_by(step).collect())
+    Ok(paths)
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -223,8 +234,8 @@ mod tests {
     #[test]
     fn quotients_are_of_neighbours() {
         let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("table-1"), vec![0; 4096]).unwrap();
-        let mut raw = RawReads::of_tables(&[directory.path().to_owned()], 1).unwrap().unwrap();
+        write(&directory.path().join("table-1"), 4096);
+        let mut raw = RawReads::of_tables(vec![directory.path().to_owned()], 1).unwrap().unwrap();
         raw.measure(Duration::from_millis(1)).unwrap();
         let sum = raw.best().unwrap().clone();
         let way = |method, ops_per_s: &[f64]| Way { method, sum: sum.clone(), ops_per_s: ops_per_s.to_vec() };
@@ -240,17 +251,44 @@ mod tests {
     #[test]
     fn raw_reads_are_of_tables() {
         let directory = tempfile::tempdir().unwrap();
-        let directories = [directory.path().to_owned()];
-        fs::write(directory.path().join("log-1"), vec![0; 1 << 20]).unwrap();
-        assert!(RawReads::of_tables(&directories, 4).unwrap().is_none());
-        fs::write(directory.path().join("table-1"), vec![0; 3 << 20]).unwrap();
-        fs::write(directory.path().join("blob-1"), vec![0; 1 << 20]).unwrap();
-        let mut raw = RawReads::of_tables(&directories, 4).unwrap().unwrap();
-        assert_eq!(raw.files.bytes(), 4 << 20);
+        let directories = vec![directory.path().to_owned()];
+        write(&directory.path().join("log-1"), 1 << 20);
+        // Nothing but a hole.
+        File::create(directory.path().join("table-1")).unwrap().set_len(1 << 20).unwrap();
+        assert!(RawReads::of_tables(directories.clone(), 4).unwrap().is_none());
+        write(&directory.path().join("table-2"), 3 << 20);
+        write(&directory.path().join("blob-1"), 1 << 20);
+        let mut raw = RawReads::of_tables(directories, 4).unwrap().unwrap();
+        assert_eq!(raw.open().unwrap().bytes(), 4 << 20);
         raw.measure(Duration::from_millis(20)).unwrap();
         let first = raw.best().unwrap().operations();
         raw.measure(Duration::from_millis(20)).unwrap();
         assert!(first > 0 && raw.ways.iter().map(|way| way.sum.operations()).sum::<u64>() > first);
+    }
+
+    /// Turns open different files, and all of them in the course of time.
+    #[test]
+    fn turns_cover_all_tables() {
+        let directory = tempfile::tempdir().unwrap();
+        let tables = 2 * RAW_FILES_MAX + 1;
+        for number in 0..tables {
+            write(&directory.path().join(format!("table-{number:08}")), 4096);
+        }
+        let mut raw = RawReads::of_tables(vec![directory.path().to_owned()], 1).unwrap().unwrap();
+        let mut bytes = 0;
+        for turn in 1..=3 {
+            raw.turns = turn;
+            let opened = raw.open().unwrap().bytes();
+            assert!(opened <= RAW_FILES_MAX as u64 * 4096);
+            bytes += opened;
+        }
+        assert_eq!(bytes, tables as u64 * 4096);
+    }
+
+    /// Writes a file, and waits until the file system has given it space.
+    fn write(path: &Path, len: usize) {
+        fs::write(path, vec![1; len]).unwrap();
+        File::open(path).unwrap().sync_all().unwrap();
     }
 
     #[test]

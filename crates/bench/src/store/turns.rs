@@ -25,8 +25,8 @@ struct Way {
 
 impl StoreBench {
     /// Runs parts of a phase, each with the number of operations passed to `part`, by each of the `waits` in turns with
-    /// raw reads of the database's tables, if it has any, and reports all.
-    /// If both ways to wait are measured, results of polling have names of their own.
+    /// raw reads of the database's tables, if it has any, and reports all. If both ways to wait are measured, results
+    /// of polling have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,
@@ -38,7 +38,7 @@ impl StoreBench {
         let turns = if duration.is_zero() { 1 } else { TURNS };
         let mut raw = match duration.is_zero() {
             true => None,
-            false => RawReads::of_tables(&self.directories(), self.in_flight())?,
+            false => RawReads::of_tables(self.directories(), self.in_flight())?,
         };
         self.display.expect(operations * waits.len() as u64);
         let measure_raw = |raw: &mut Option<RawReads>| match raw {
