@@ -97,6 +97,10 @@ pub trait Gate: Default + fmt::Debug {
     /// Begins a write.
     fn enter(&self) -> Self::Writing<'_>;
 
+    /// Begins a write of a thread that only reads by its caller's will, if this mode allows it and no write is in
+    /// progress.
+    fn try_enter(&self) -> Option<Self::Writing<'_>>;
+
     /// Whether no thread writes while the result of [`lend`](Self::lend) lives, so that bytes of the log may be lent
     /// out.
     const LENDS: bool = false;
@@ -144,6 +148,11 @@ impl Gate for Lending {
     }
 
     #[inline(always)]
+    fn try_enter(&self) -> Option<()> {
+        (self.loans.get() == 0).then_some(())
+    }
+
+    #[inline(always)]
     fn lend(&self) -> Loan<'_> {
         self.loans.set(self.loans.get() + 1);
         Loan(Some(&self.loans))
@@ -186,6 +195,12 @@ impl Gate for Owner {
 
     #[inline(always)]
     fn enter(&self) {}
+
+    /// Only the holder of the writer writes.
+    #[inline(always)]
+    fn try_enter(&self) -> Option<()> {
+        None
+    }
 }
 
 /// Gate of [`Concurrent`]: a lock.
@@ -206,5 +221,10 @@ impl Gate for Lock {
         // A writer that panicked left the partition consistent: callers' functions run between changes, and the guard
         // of a change that ends by a panic undoes the change or marks it.
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    #[inline(always)]
+    fn try_enter(&self) -> Option<MutexGuard<'_, ()>> {
+        self.0.try_lock().ok()
     }
 }

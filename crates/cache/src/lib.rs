@@ -55,6 +55,7 @@ mod store;
 mod stripe;
 mod sync;
 mod typed;
+mod zone;
 
 pub use alluvium_io::Clock;
 
@@ -64,7 +65,8 @@ pub use canary::{Canary, break_rule};
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive, SharedWrites};
 pub use cache::{
-    Builder, Cache, Cursor, Era, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update, Writer,
+    Builder, Cache, Compressed, Cursor, Era, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update,
+    Writer,
 };
 pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use evicting::PartitionStats;
@@ -74,3 +76,4 @@ pub use pipeline::BATCH_LEN;
 pub use refusing::OutOfSpace;
 pub use store::{Store, StoreBuilder, StoreStats, StoreWriter};
 pub use typed::{Coded, TypedCache, TypedWriter};
+pub use zone::{Codec, ZoneStats};

@@ -2,6 +2,7 @@
 #![cfg(not(loom))]
 
 mod handles;
+mod operations;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -9,33 +10,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_cache::{
-    Access, Builder, Cache, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive, IncrementError,
-    Outcome, SetOptions, Writer,
+    Access, Builder, Cache, Codec, Compressed, Concurrent, ConcurrentReads, Cursor, Eviction, Exclusive,
+    IncrementError, Outcome, SetOptions, Writer,
 };
 use alluvium_io::SimulatedClock;
 use proptest::prelude::*;
 
 use handles::Handle;
-
-#[derive(Clone, Debug)]
-enum Operation {
-    Set(u16, usize),
-    SetWith(u16, usize, u32, Option<u16>),
-    Get(u16),
-    GetMany(Vec<u16>),
-    SetMany(Vec<(u16, usize)>),
-    Remove(u16),
-    Add(u16, usize),
-    Replace(u16, usize),
-    Swap(u16, u16),
-    IfUnchanged(u16, usize),
-    Increment(u16, i64),
-    Touch(u16, Option<u16>),
-    Wait(u16),
-    Sweep,
-    Resize(usize),
-    Clear,
-}
+use operations::{Operation, operations, operations_in_cells, operations_in_zone};
 
 /// The expected content of an item, if it is present.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,49 +26,6 @@ struct Known {
     flags: u32,
     /// Milliseconds since the start.
     ends_at: Option<u64>,
-}
-
-/// Operations on items of up to 5000 bytes.
-fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    // A few keys often, many rarely.
-    let key = prop_oneof![0_u16..8, 0_u16..600];
-    let len = prop_oneof![Just(8_usize), 0_usize..40, 0_usize..1200, 4000_usize..5000];
-    operations_on(key.boxed(), len.boxed(), 100..300)
-}
-
-/// Operations on items most of which fit in cells for values of `len` bytes.
-fn operations_in_cells(len: usize) -> impl Strategy<Value = Vec<Operation>> {
-    let key = prop_oneof![0_u16..8, 0_u16..5000];
-    let len = prop_oneof![8 => 0..=len, 1 => 0..len + 12, 1 => 0_usize..200];
-    operations_on(key.boxed(), len.boxed(), 100..140)
-}
-
-fn operations_on(
-    key: BoxedStrategy<u16>,
-    len: BoxedStrategy<usize>,
-    kibibytes: std::ops::Range<usize>,
-) -> impl Strategy<Value = Vec<Operation>> {
-    use Operation::*;
-    let time = proptest::option::of(0_u16..1000);
-    let one = prop_oneof![
-        12 => (key.clone(), len.clone()).prop_map(|(key, len)| Set(key, len)),
-        4 => (key.clone(), len.clone(), 0_u32..3, time.clone()).prop_map(|(k, l, f, t)| SetWith(k, l, f, t)),
-        10 => key.clone().prop_map(Get),
-        2 => proptest::collection::vec(key.clone(), 0..70).prop_map(GetMany),
-        3 => proptest::collection::vec((key.clone(), len.clone()), 0..70).prop_map(SetMany),
-        3 => key.clone().prop_map(Remove),
-        1 => (key.clone(), len.clone()).prop_map(|(key, len)| Add(key, len)),
-        1 => (key.clone(), len.clone()).prop_map(|(key, len)| Replace(key, len)),
-        1 => (key.clone(), key.clone()).prop_map(|(key, other)| Swap(key, other)),
-        1 => (key.clone(), len).prop_map(|(key, len)| IfUnchanged(key, len)),
-        2 => (key.clone(), -5_i64..500).prop_map(|(key, by)| Increment(key, by)),
-        1 => (key, time).prop_map(|(key, time)| Touch(key, time)),
-        2 => (0_u16..300).prop_map(Wait),
-        1 => Just(Sweep),
-        1 => kibibytes.prop_map(Resize),
-        1 => Just(Clear),
-    ];
-    proptest::collection::vec(one, 1..400)
 }
 
 /// Keys of several lengths, with common beginnings.
@@ -370,6 +309,29 @@ proptest! {
     #[test]
     fn items_of_one_size_may_be_forgotten_but_are_never_wrong(operations in operations_in_cells(50)) {
         follow_in_cells(Cache::builder().payload_bytes_fixed(58), &operations);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn compressed_items_may_be_forgotten_but_are_never_wrong(
+        operations in operations_in_zone(),
+        hot_percent in 1_u8..=100,
+    ) {
+        for codec in [Codec::Lz4, Codec::None] {
+            let builder = Cache::builder()
+                .memory_limit(530 << 10)
+                .payload_bytes_mean(200)
+                .compressed(Compressed { codec, hot_percent });
+            for eviction in ALL {
+                let builder = builder.clone().eviction(eviction);
+                follow::<Exclusive, Cache<Exclusive>>(builder.clone(), &operations);
+                follow::<ConcurrentReads, Writer>(builder.clone().position_bits(18), &operations);
+            }
+            follow::<Concurrent, Cache<Concurrent>>(builder, &operations);
+        }
     }
 }
 

@@ -3,11 +3,29 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use alluvium_cache::{Access, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Store, Writer};
+use alluvium_cache::{
+    Access, Builder, Cache, Codec, Compressed, Concurrent, ConcurrentReads, Eviction, Store, Writer,
+};
 
 /// Miri runs some hundred times slower.
 const ROUNDS: u64 = if cfg!(miri) { 30 } else { 30_000 };
 const KEYS: u64 = 300;
+
+/// What the threads of a test do.
+#[derive(Clone, Copy)]
+struct Story {
+    keys: u64,
+    /// Half of the bytes of the longest value.
+    mean: u64,
+    /// The memory limits between which writers change.
+    limits: [usize; 2],
+}
+
+impl Story {
+    fn of(mean: u64) -> Self {
+        Self { keys: KEYS, mean, limits: [96 << 10, 140 << 10] }
+    }
+}
 
 /// A value that names its key and reveals tearing, with a length that its stamp determines.
 fn value(number: u64, stamp: u64, mean: u64) -> Vec<u8> {
@@ -57,25 +75,26 @@ impl Writes for Writer {
 }
 
 /// Readers beside the one writer of a cache.
-fn readers_beside_the_writer(builder: Builder, mean: u64) {
-    let cache = builder.memory_limit(96 << 10).build_concurrent_reads().unwrap();
-    readers_beside(&cache, vec![cache.writer(..).unwrap()], mean);
+fn readers_beside_the_writer(builder: Builder, story: Story) {
+    let cache = builder.memory_limit(story.limits[0]).build_concurrent_reads().unwrap();
+    readers_beside(&cache, vec![cache.writer(..).unwrap()], story);
     cache.writer(..).unwrap().sweep();
     assert_eq!(cache.iter().count(), cache.len());
 }
 
 /// Readers beside two threads that write the same keys.
-fn readers_beside_two_writers(builder: Builder, mean: u64) {
-    let cache = builder.memory_limit(96 << 10).build().unwrap();
-    readers_beside(&cache, vec![&cache, &cache], mean);
+fn readers_beside_two_writers(builder: Builder, story: Story) {
+    let cache = builder.memory_limit(story.limits[0]).build().unwrap();
+    readers_beside(&cache, vec![&cache, &cache], story);
     cache.sweep();
     assert_eq!(cache.iter().count(), cache.len());
 }
 
-fn readers_beside<A: Access>(cache: &Cache<A>, writers: Vec<impl Writes>, mean: u64)
+fn readers_beside<A: Access>(cache: &Cache<A>, writers: Vec<impl Writes>, story: Story)
 where
     Cache<A>: Sync,
 {
+    let Story { keys: key_count, mean, limits } = story;
     let is_done = AtomicBool::new(false);
     let count = writers.len() as u64;
     std::thread::scope(|scope| {
@@ -86,13 +105,13 @@ where
                 scope.spawn(move || {
                     for round in 0..ROUNDS {
                         let stamp = round * count + number;
-                        let number = stamp * 7919 % KEYS;
+                        let number = stamp * 7919 % key_count;
                         writer.set(&number.to_le_bytes(), &value(number, stamp, mean));
                         if round % 50 == 0 {
                             writer.remove(&(number / 2).to_le_bytes());
                         }
                         if round % 5000 == 4999 {
-                            writer.resize(if round % 10_000 == 9999 { 96 << 10 } else { 140 << 10 });
+                            writer.resize(limits[(round / 5000 + 1) as usize % 2]);
                         }
                     }
                 })
@@ -103,11 +122,12 @@ where
                 let mut number = reader;
                 let mut found = Vec::new();
                 while !is_done.load(Ordering::Relaxed) {
-                    number = (number * 31 + 17) % KEYS;
+                    number = (number * 31 + 17) % key_count;
                     if cache.get_into(&number.to_le_bytes(), &mut found) {
                         assert!(is_value(&found, number), "{number}: {found:?}");
                     }
-                    let keys: Vec<[u8; 8]> = (0..40).map(|at| ((number + at) % KEYS).to_le_bytes()).collect();
+                    let keys: Vec<[u8; 8]> =
+                        (0..40).map(|at| ((number + at) % key_count).to_le_bytes()).collect();
                     cache.get_many_with(&keys, |at, item| {
                         let number = u64::from_le_bytes(keys[at]);
                         assert!(item.is_none_or(|item| is_value(item.value, number)));
@@ -128,14 +148,20 @@ where
 #[test]
 fn values_are_of_one_piece_beside_one_writer() {
     for eviction in [Eviction::S3Fifo, Eviction::Fifo, Eviction::Lru, Eviction::ApproximateLru] {
-        readers_beside_the_writer(Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction), 45);
+        readers_beside_the_writer(
+            Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction),
+            Story::of(45),
+        );
     }
 }
 
 #[test]
 fn values_are_of_one_piece_beside_several_writers() {
     for eviction in [Eviction::S3Fifo, Eviction::Lru] {
-        readers_beside_two_writers(Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction), 45);
+        readers_beside_two_writers(
+            Cache::builder().payload_bytes_mean(8 + 45).eviction(eviction),
+            Story::of(45),
+        );
     }
 }
 
@@ -143,16 +169,30 @@ fn values_are_of_one_piece_beside_several_writers() {
 #[test]
 fn tiny_values_are_of_one_piece_beside_writers() {
     let builder = Cache::builder().payload_bytes_mean(8 + 6);
-    readers_beside_the_writer(builder.clone(), 6);
-    readers_beside_two_writers(builder, 6);
+    readers_beside_the_writer(builder.clone(), Story::of(6));
+    readers_beside_two_writers(builder, Story::of(6));
 }
 
 /// The same with larger cells, into which three quarters of the values fit.
 #[test]
 fn values_in_cells_are_of_one_piece_beside_writers() {
     let builder = Cache::builder().payload_bytes_fixed(8 + 70);
-    readers_beside_the_writer(builder.clone(), 45);
-    readers_beside_two_writers(builder, 45);
+    readers_beside_the_writer(builder.clone(), Story::of(45));
+    readers_beside_two_writers(builder, Story::of(45));
+}
+
+/// Most values are in compressed blocks, and move to the logs and back.
+#[test]
+fn compressed_values_are_of_one_piece_beside_writers() {
+    for codec in [Codec::Lz4, Codec::None] {
+        let builder =
+            Cache::builder().payload_bytes_mean(8 + 70).compressed(Compressed { codec, hot_percent: 90 });
+        // Values of one byte repeated are a hundredth of their size in blocks.
+        let keys = if codec == Codec::None { 5000 } else { 20_000 };
+        let story = Story { keys, mean: 70, limits: [530 << 10, 620 << 10] };
+        readers_beside_the_writer(builder.clone(), story);
+        readers_beside_two_writers(builder, story);
+    }
 }
 
 /// Two threads write at the same time: each has the writer of one of two partitions, and tries every key.

@@ -17,6 +17,7 @@ use crate::partition::{Common, Partition};
 use crate::partitions::Partitions;
 use crate::region::POSITION_BITS;
 use crate::sync::AtomicU64;
+use crate::zone::Codec;
 
 use super::handle::Cache;
 
@@ -46,9 +47,35 @@ pub struct Builder {
     pub(super) payload_bytes_fixed: Option<usize>,
     pub(super) item_bytes_max: usize,
     pub(super) eviction: Eviction,
+    pub(super) compressed: Option<Compressed>,
     /// Width of positions.
     position_bits: u32,
     pub(super) common: Common,
+}
+
+/// Settings of the compressed zone of a cache: [`Builder::compressed`].
+///
+/// The zone is zExpander's (Wu's thesis, chapter 3). Items that the hot zone, the cache as it is otherwise, evicts move
+/// to blocks of some 2 KiB, which are compressed. A get that finds its item there takes some microseconds; an item that
+/// is used again soon moves back. For most absent keys the zone is asked without decompression. The memory is divided
+/// so that the hot zone serves [`hot_percent`](Self::hot_percent) of the requests that need one of the two: it grows
+/// and shrinks while the cache is used, between a tenth and nine tenths.
+///
+/// Items of more than 8 KiB, and of more than a quarter of a segment of a small zone (256 KiB in a large one), do not
+/// go to the zone. No item is larger than a quarter of the smallest hot zone. Nothing is stored in cells
+/// ([`Builder::payload_bytes_fixed`]). Each thread that reads keeps a buffer of some 16 KiB besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compressed {
+    /// How blocks are compressed. Default LZ4.
+    pub codec: Codec,
+    /// The share of the requests that the hot zone should serve, in percent, from 1 to 100. Default 90.
+    pub hot_percent: u8,
+}
+
+impl Default for Compressed {
+    fn default() -> Self {
+        Self { codec: Codec::default(), hot_percent: 90 }
+    }
 }
 
 impl Default for Builder {
@@ -60,6 +87,7 @@ impl Default for Builder {
             payload_bytes_fixed: None,
             item_bytes_max: 1 << 20,
             eviction: Eviction::default(),
+            compressed: None,
             position_bits: POSITION_BITS,
             common: Common::default(),
         }
@@ -151,6 +179,13 @@ impl Builder {
         self
     }
 
+    /// Gives part of the memory to items that were evicted, in compressed blocks, so that it holds more items. Default:
+    /// none. See [`Compressed`].
+    pub fn compressed(mut self, compressed: Compressed) -> Self {
+        self.compressed = Some(compressed);
+        self
+    }
+
     /// The hash function for keys. Default: folded multiplications with a random seed. For short keys they take a third
     /// of the instructions of XXH3, which takes a fifth of SipHash's time. Only SipHash resists keys that an adversary
     /// chose.
@@ -218,7 +253,8 @@ impl Builder {
         let shape = self.shape_of::<A>(self.numbers(self.memory_limit))?;
         let partition = |_| {
             let policy = Evicting::new(self.eviction, self.position_bits);
-            Partition::evicting(self.common.clone(), policy, shape)
+            let codec = self.compressed.map_or_else(Codec::default, |compressed| compressed.codec);
+            Partition::evicting(self.common.clone(), policy, shape, codec)
         };
         let all = (0..self.partitions).map(partition).collect::<Result<A::Parts<_>, _>>()?;
         let hasher = self.common.hasher.clone();
@@ -230,8 +266,10 @@ impl Builder {
     pub(super) fn purpose(&self, payload: usize, are_inline: bool) -> Purpose {
         let has_probation = self.eviction.has_probation();
         let cell_payload = self.payload_bytes_fixed.unwrap_or(TINY_BYTES);
-        let has_cells =
-            has_probation && cell_payload <= CELL_BYTES_MAX && (are_inline || payload <= cell_payload);
+        let has_cells = self.compressed.is_none()
+            && has_probation
+            && cell_payload <= CELL_BYTES_MAX
+            && (are_inline || payload <= cell_payload);
         Purpose {
             payload: payload.min(ITEM_BYTES_MAX),
             cell_payload: has_cells.then_some(cell_payload),
@@ -255,12 +293,16 @@ impl Builder {
     /// The sizes of each partition's parts, with room for items of the mean size.
     fn shape_of<A: Access>(&self, numbers: Numbers) -> Result<Shape, BuildError> {
         let purpose = self.purpose(self.payload_bytes_mean, false);
-        numbers.share_out(|share| Self::shape::<A>(share, purpose).filter(Shape::has_room_for_mean))
+        numbers.share_out(|share| self.shape::<A>(share, purpose).filter(Shape::has_room_for_mean))
     }
 
     /// The sizes of a partition of `share` bytes, including the `Partition` itself; `None` if that is too little to be
     /// useful.
-    pub(super) fn shape<A: Access>(share: usize, purpose: Purpose) -> Option<Shape> {
-        Shape::within(share.checked_sub(size_of::<Partition<Evicting, A>>())?, purpose)
+    pub(super) fn shape<A: Access>(&self, share: usize, purpose: Purpose) -> Option<Shape> {
+        let bytes = share.checked_sub(size_of::<Partition<Evicting, A>>())?;
+        match self.compressed {
+            None => Shape::within(bytes, purpose),
+            Some(Compressed { hot_percent, .. }) => Shape::with_zone(bytes, purpose, hot_percent.into()),
+        }
     }
 }

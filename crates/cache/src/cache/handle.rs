@@ -125,7 +125,7 @@ impl<A: Access> Cache<A> {
     /// Whether `key` has an item. Counts as an access of it, but not as a hit or miss.
     pub fn contains(&self, key: &[u8]) -> bool {
         let hash = self.partitions.hash(key);
-        self.partitions.of(hash).read(hash, key, 0, |_, _| ()).is_some()
+        self.partitions.of(hash).contains(hash, key)
     }
 
     /// Whether an item with a value of `value_bytes` bytes, an expiry and flags fits in the partition of `key`.

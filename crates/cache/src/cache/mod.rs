@@ -10,7 +10,7 @@ mod stats;
 mod update;
 mod writer;
 
-pub use builder::Builder;
+pub use builder::{Builder, Compressed};
 pub use era::Era;
 pub use handle::{Cache, SetOptions};
 pub use scan::{Cursor, OwnedItem};

@@ -6,7 +6,6 @@ use crate::access::{Access, SharedWrites};
 use crate::error::BuildError;
 use crate::limits::Numbers;
 
-use super::builder::Builder;
 use super::handle::Cache;
 
 /// With at least this many items their actual mean size is used instead of the builder's.
@@ -50,7 +49,7 @@ impl<A: Access> Cache<A> {
         };
         // Items that are larger than before also move, as far as they fit.
         let numbers = Numbers { payload: 0, ..self.settings.numbers(memory_limit) };
-        let shape = numbers.share_out(|share| Builder::shape::<A>(share, purpose))?;
+        let shape = numbers.share_out(|share| self.settings.shape::<A>(share, purpose))?;
         for partition in &self.partitions.all[range] {
             partition.resize(shape)?;
         }

@@ -33,6 +33,8 @@ impl Stats {
             index_bytes_now: sum.index_bytes_now + part.index_bytes_now,
             inline_items: sum.inline_items + part.inline_items,
             log_bytes_used: sum.log_bytes_used + part.log_bytes_used,
+            log_bytes_max: sum.log_bytes_max + part.log_bytes_max,
+            zone: sum.zone + part.zone,
         })
     }
 }

@@ -7,7 +7,7 @@ use crate::eviction::Eviction;
 use crate::index::bucket::{Bucket, WAYS};
 use crate::index::{Entry, Index, Place, Slot};
 use crate::item::{Header, Stored};
-use crate::partition::{Body, Counters, Found, Partition};
+use crate::partition::{Body, Counters, Found, Partition, Policy};
 use crate::region::{CircularLog, MAIN, Position, copy_words};
 
 use super::policy::Evicting;
@@ -55,7 +55,7 @@ impl<A: Access> Partition<Evicting, A> {
 
     fn evict_oldest(&self, body: &Body<Evicting>, number: usize) {
         let log = &body.region.logs[number];
-        if self.policy.eviction.leaves_entries() {
+        if self.policy.leaves_entries() {
             log.advance_head(Header(log.load(log.head(), 0)).words());
             return;
         }
@@ -80,6 +80,7 @@ impl<A: Access> Partition<Evicting, A> {
 
     /// Evicts the oldest item of a log: every item that is evicted from a log and could still be found leaves here.
     fn let_go(&self, body: &Body<Evicting>, oldest: &Oldest<'_>, way: usize) {
+        self.demote(oldest.stored(), oldest.hash);
         self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.evicted);
         oldest.log.advance_head(oldest.header.words());
     }
@@ -137,7 +138,7 @@ impl<A: Access> Partition<Evicting, A> {
         let (log, header) = (body.region.of(entry), found.stored.header);
         let age = log.layout().distance(entry.position(), log.tail());
         // The youngest item is already at the tail, however small the log is.
-        let is_young = age <= header.words() as u64 || age * LRU_YOUNG_SHARE < log.layout().capacity();
+        let is_young = age <= header.words() as u64 || age * LRU_YOUNG_SHARE < log.limit();
         if is_young {
             return entry;
         }

@@ -2,12 +2,15 @@
 
 mod cells;
 mod evict;
+mod locality;
 mod policy;
 mod promotions;
 mod resize;
 mod shape;
+mod split;
 mod stats;
 mod sweep;
+mod tiers;
 
 pub(crate) use policy::Evicting;
 pub(crate) use shape::{Purpose, Shape};

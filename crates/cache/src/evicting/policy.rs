@@ -10,14 +10,16 @@ use crate::error::TooLarge;
 use crate::eviction::{ACCESSES_MAX, Eviction};
 use crate::index::bucket::WAYS;
 use crate::index::{Entry, Index, LossyIndex, Slot, Versioned};
-use crate::item::Header;
+use crate::item::{Header, Metadata};
 use crate::memory::UNIT_BYTES;
 use crate::partition::{Body, Common, Counters, Found, Partition, Policy, ReadCounters};
 use crate::region::{Logs, MAIN, PROBATION, Region};
+use crate::zone::{Codec, Lookup, Zone};
 
 use super::promotions::Promotions;
-use super::shape::Shape;
+use super::shape::{Shape, TierShape};
 use super::sweep::Sweeper;
+use super::tiers::Tiers;
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Evicting {
     pub reads: ReadCounters,
     pub(super) promotions: CachePadded<Promotions>,
     pub(super) sweeper: CachePadded<Sweeper>,
+    /// The compressed zone behind the logs, if there is one.
+    pub(super) tiers: Option<Box<Tiers>>,
 }
 
 impl Evicting {
@@ -41,6 +45,7 @@ impl Evicting {
             reads: ReadCounters::default(),
             promotions: CachePadded::default(),
             sweeper: CachePadded::default(),
+            tiers: None,
         }
     }
 
@@ -58,9 +63,16 @@ impl<A: Access> Partition<Evicting, A> {
     ///
     /// # Errors
     /// The system's error if it refuses the memory.
-    pub fn evicting(common: Common, policy: Evicting, shape: Shape) -> io::Result<Self> {
+    pub fn evicting(common: Common, mut policy: Evicting, shape: Shape, codec: Codec) -> io::Result<Self> {
         let body = policy.body(shape, 0)?;
-        Ok(Self::new(common, policy, body))
+        if let Some(TierShape { zone, split }) = shape.tiers {
+            policy.tiers = Some(Box::new(Tiers::new(Zone::new(zone, codec)?, split)));
+        }
+        let partition = Self::new(common, policy, body);
+        if let Some((tiers, TierShape { split, .. })) = partition.policy.tiers.as_deref().zip(shape.tiers) {
+            partition.start_split(tiers, partition.body.get(), split);
+        }
+        Ok(partition)
     }
 
     /// The log for an item.
@@ -105,7 +117,8 @@ impl Policy for Evicting {
 
     #[inline(always)]
     fn leaves_entries(&self) -> bool {
-        self.eviction.leaves_entries()
+        // An item that goes to the zone leaves its entry at once.
+        self.eviction.leaves_entries() && self.tiers.is_none()
     }
 
     #[inline(always)]
@@ -156,11 +169,59 @@ impl Policy for Evicting {
     fn before_write<A: Access>(partition: &Partition<Self, A>, body: &Body<Self>) {
         partition.work_off_promotions(body);
         partition.sweep_some(body);
+        partition.tend(body);
+    }
+
+    #[inline(always)]
+    fn read_behind<A: Access, T>(
+        partition: &Partition<Self, A>,
+        hash: KeyHash,
+        key: &[u8],
+        take: impl FnOnce(&[u8], Metadata) -> T,
+    ) -> Option<T> {
+        let tiers = partition.policy.tiers.as_deref()?;
+        partition.read_zone(tiers, hash, key, take)
+    }
+
+    fn copy_behind<A: Access>(
+        partition: &Partition<Self, A>,
+        hash: KeyHash,
+        key: &[u8],
+    ) -> Option<(Vec<u8>, Metadata)> {
+        let tiers = partition.policy.tiers.as_deref()?;
+        let copy = |value: &[u8], metadata: Metadata, _| (value.to_vec(), metadata);
+        match tiers.zone.read(&partition.common, hash, key, copy) {
+            Lookup::Found(item) => Some(item),
+            Lookup::Absent | Lookup::Hidden => None,
+        }
+    }
+
+    fn remove_behind<A: Access>(partition: &Partition<Self, A>, hash: KeyHash, key: &[u8]) -> bool {
+        let tiers = partition.policy.tiers.as_deref();
+        tiers.is_some_and(|tiers| tiers.zone.remove(&partition.common, hash, key))
+    }
+
+    #[inline(always)]
+    fn on_insert<A: Access>(partition: &Partition<Self, A>, hash: KeyHash) {
+        if let Some(tiers) = &partition.policy.tiers {
+            tiers.zone.hide(hash);
+        }
+    }
+
+    fn visit_behind<A: Access>(
+        partition: &Partition<Self, A>,
+        from: u64,
+        end: Option<u64>,
+        visit: &mut impl FnMut(&[u8], &[u8], Metadata),
+    ) {
+        if let Some(tiers) = &partition.policy.tiers {
+            tiers.zone.visit(&partition.common, from, end, visit);
+        }
     }
 
     #[inline(always)]
     fn is_upkeep_due(&self) -> bool {
-        self.eviction.leaves_entries() || self.sweeper.is_expiring()
+        self.leaves_entries() || self.sweeper.is_expiring()
     }
 
     fn on_growth(&self, body: &Body<Self>) {
@@ -235,6 +296,9 @@ impl Policy for Evicting {
         let counters = &partition.counters;
         let reason = if is_there { &counters.evicted_by_index } else { &counters.evicted };
         let slot = Slot { bucket: chain, way };
+        if is_there && let Some(stored) = body.item(bucket.entry(way)) {
+            partition.demote(stored, partition.hash_of(stored));
+        }
         partition.unlink(body, chain, slot, reason);
         Ok(slot)
     }
@@ -268,7 +332,7 @@ mod tests {
         let purpose = Purpose { payload: 16, cell_payload, item_bytes_max: 1 << 16, has_probation: true };
         let policy = Evicting::new(Eviction::S3Fifo, crate::region::POSITION_BITS);
         let shape = Shape::within(1 << 20, purpose).unwrap();
-        Partition::evicting(Common::default(), policy, shape).unwrap()
+        Partition::evicting(Common::default(), policy, shape, Codec::default()).unwrap()
     }
 
     fn hash(partition: &Part, number: u32) -> KeyHash {

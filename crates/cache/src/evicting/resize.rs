@@ -10,7 +10,7 @@ use crate::region::{MAIN, PROBATION, copy_words};
 
 use super::evict::Oldest;
 use super::policy::Evicting;
-use super::shape::Shape;
+use super::shape::{Shape, TierShape};
 
 impl<A: Access> Partition<Evicting, A> {
     /// Changes the partition's sizes. Items move to the new parts, oldest first, so that the youngest stay if there is
@@ -25,6 +25,9 @@ impl<A: Access> Partition<Evicting, A> {
         let old = self.body.replace(new);
         let new = self.body.get();
         self.policy.sweeper.restart_over(new);
+        if let Some((tiers, TierShape { split, .. })) = self.policy.tiers.as_deref().zip(shape.tiers) {
+            self.start_split(tiers, new, split);
+        }
         // Entries of items evicted long ago do not move; remove and count them as long as they can be distinguished.
         self.unlink_evicted(old);
         self.move_inline_items(old, new);

@@ -9,6 +9,9 @@ use crate::inline::InlineTable;
 use crate::memory::{HUGE_PAGE_BYTES, PAGE_BYTES, UNIT_BYTES};
 use crate::partition::Tables;
 use crate::region::{CircularLog, Ghost, Logs, MAIN, PROBATION};
+use crate::zone::ZoneShape;
+
+use super::split::Split;
 
 /// Mean entries per bucket of fifteen, in tenths: with more, buckets overflow, which loses items (1.2 % of them at this
 /// number, 3 % at twelve); fewer waste memory.
@@ -46,7 +49,22 @@ pub(crate) struct Shape {
     pub item_bytes_max: [usize; 2],
     /// Keys that the ghost remembers; 0 for none.
     pub ghosts: usize,
+    /// The compressed zone, if there is one; the logs are then smaller than this.
+    pub tiers: Option<TierShape>,
 }
+
+/// Sizes of a compressed zone, and how it shares the memory with the logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TierShape {
+    pub zone: ZoneShape,
+    pub split: Split,
+}
+
+/// Bounds of the logs' share of the memory of a partition with a compressed zone, in percent.
+const HOT_PERCENT: [usize; 2] = [10, 90];
+
+/// Bytes that a zone takes besides blocks and directory: buffers and the table of the compressor.
+pub(super) const ZONE_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// Bytes that an item of `payload` bytes of key and value takes in a log.
 pub(crate) fn item_bytes(payload: usize) -> usize {
@@ -86,6 +104,28 @@ impl Shape {
         Some(shape)
     }
 
+    /// The sizes of a partition of `bytes` in total whose logs should serve `target_percent` of the requests, and the
+    /// rest of whose memory is a compressed zone.
+    pub fn with_zone(bytes: usize, purpose: Purpose, target_percent: u64) -> Option<Self> {
+        let bytes = bytes.checked_sub(ZONE_OVERHEAD_BYTES)?;
+        let [min_percent, max_percent] = HOT_PERCENT;
+        let mut shape = Self::within(bytes / 100 * max_percent, purpose)?;
+        let hot_max = shape.log_bytes[MAIN] + shape.log_bytes[PROBATION];
+        let hot_min = hot_max / max_percent * min_percent;
+        let budget = bytes - (shape.bytes() - hot_max);
+        let zone_bytes =
+            budget.checked_sub(hot_min).filter(|&bytes| bytes >= ZoneShape::arena_bytes_min())?;
+        // The largest item fits in the smallest logs.
+        let smallest =
+            shape.log_bytes.map(|bytes| bytes / max_percent * min_percent / 4 / PAGE_BYTES * PAGE_BYTES);
+        for (largest, smallest) in shape.item_bytes_max.iter_mut().zip(smallest) {
+            *largest = (*largest).min(smallest.max(PAGE_BYTES));
+        }
+        let split = Split::new(budget, hot_min.max(16 * PAGE_BYTES).min(hot_max), hot_max, target_percent);
+        shape.tiers = Some(TierShape { zone: ZoneShape::for_bytes(zone_bytes), split });
+        Some(shape)
+    }
+
     /// The sizes of a partition for `items` items.
     pub fn for_items(items: usize, purpose: Purpose) -> Self {
         let Purpose { payload, cell_payload, item_bytes_max, has_probation } = purpose;
@@ -103,6 +143,7 @@ impl Shape {
             },
             log_bytes: [in_logs - probation, probation].map(log_bytes),
             item_bytes_max: [0; 2],
+            tiers: None,
             ghosts: if has_probation { (items * GHOST_PERCENT).div_ceil(100).max(1) } else { 0 },
         };
         shape.limit_items(item_bytes_max);

@@ -1,8 +1,10 @@
 //! Statistics of a partition.
 
 use crate::access::Access;
-use crate::partition::Partition;
+use crate::memory::UNIT_BYTES;
+use crate::partition::{Body, Partition};
 use crate::sync::{AtomicU64, Ordering};
+use crate::zone::ZoneStats;
 
 use super::policy::Evicting;
 use super::shape::index_bytes;
@@ -46,33 +48,57 @@ pub struct PartitionStats {
     pub inline_items: u64,
     /// Bytes of the logs in use, by items present and items that were replaced.
     pub log_bytes_used: u64,
+    /// Bytes that the logs may use now. With a compressed zone it changes while the cache is used.
+    pub log_bytes_max: u64,
+    /// The compressed zone, whose items and hits the numbers above include.
+    pub zone: ZoneStats,
 }
 
 impl<A: Access> Partition<Evicting, A> {
+    /// Maximum bytes of logs, ghost and zone.
+    fn region_bytes(&self, body: &Body<Evicting>) -> usize {
+        match &self.policy.tiers {
+            Some(tiers) => tiers.bytes_max(body),
+            None => body.region.bytes,
+        }
+    }
+
     /// The partition's statistics.
     pub fn stats(&self) -> PartitionStats {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (hits, misses) = self.policy.reads.sum();
         let body = self.body.get();
         let counters = &self.counters;
+        let zone = self.policy.tiers.as_deref().map_or_else(ZoneStats::default, |tiers| tiers.stats());
+        let (evicted, evicted_by_index) = match self.policy.tiers {
+            None => (load(&counters.evicted), load(&counters.evicted_by_index)),
+            // What the logs and the index evict goes to the zone.
+            Some(_) => {
+                let all = load(&counters.evicted) + load(&counters.evicted_by_index) + zone.evicted;
+                (all.saturating_sub(zone.demoted), 0)
+            }
+        };
         PartitionStats {
             hits,
             misses,
-            items: counters.items(),
-            inserted: load(&counters.inserted),
-            replaced: load(&counters.replaced),
+            items: counters.items() + zone.items,
+            // An item that the zone had, and that was written or moved to the logs, is not new.
+            inserted: load(&counters.inserted) - zone.hidden.min(load(&counters.inserted)),
+            replaced: load(&counters.replaced) + zone.hidden - zone.promoted.min(zone.hidden),
             updated_in_place: load(&counters.updated_in_place),
-            removed: load(&counters.removed),
-            evicted: load(&counters.evicted),
-            evicted_by_index: load(&counters.evicted_by_index),
-            expired: load(&counters.expired),
+            removed: load(&counters.removed) + zone.removed,
+            evicted,
+            evicted_by_index,
+            expired: load(&counters.expired) + zone.expired,
             reinserted: load(&counters.moved),
             too_large: load(&counters.refused),
-            memory_bytes: (index_bytes(body.tables) + body.region.bytes + size_of::<Self>()) as u64,
+            memory_bytes: (index_bytes(body.tables) + self.region_bytes(body) + size_of::<Self>()) as u64,
             index_bytes: index_bytes(body.tables) as u64,
             index_bytes_now: index_bytes(body.tables_now()) as u64,
             inline_items: load(&counters.inline),
             log_bytes_used: body.region.used_bytes(),
+            log_bytes_max: body.region.logs.iter().map(|log| log.limit() * UNIT_BYTES as u64).sum(),
+            zone,
         }
     }
 }

@@ -68,7 +68,7 @@ impl<A: Access> Partition<Evicting, A> {
     /// Scans what is due with one write.
     #[inline(always)]
     pub(super) fn sweep_some(&self, body: &Body<Evicting>) {
-        if self.policy.eviction.leaves_entries() {
+        if self.policy.leaves_entries() {
             self.keep_pace(body);
         }
         if self.policy.sweeper.is_expiring() {
@@ -91,11 +91,14 @@ impl<A: Access> Partition<Evicting, A> {
         self.sweep_next(body, due.min(body.index.len() as u64) as usize);
     }
 
-    /// Scans the next `buckets` buckets of the index, as a write of its own.
+    /// Scans the next `buckets` buckets of the index, as a write of its own. All of them include the zone.
     pub fn sweep(&self, buckets: usize) {
         let _writing = self.enter();
         let body = self.body.get();
         self.sweep_next(body, buckets.min(body.index.len()));
+        if let Some(tiers) = self.policy.tiers.as_deref().filter(|_| buckets >= body.index.len()) {
+            tiers.zone.drop_expired(&self.common);
+        }
     }
 
     fn sweep_next(&self, body: &Body<Evicting>, buckets: usize) {
@@ -130,7 +133,7 @@ impl<A: Access> Partition<Evicting, A> {
 
     /// Writer: removes the entries of items that were evicted.
     pub(super) fn unlink_evicted(&self, body: &Body<Evicting>) {
-        if self.policy.eviction.leaves_entries() {
+        if self.policy.leaves_entries() {
             self.unlink_each(body, |is_there| (!is_there).then_some(&self.counters.evicted));
         }
     }
@@ -144,6 +147,7 @@ impl<A: Access> Partition<Evicting, A> {
         self.unlink_each(body, |is_there| Some(if is_there { removed } else { evicted }));
         self.empty_all(body);
         body.region.logs.iter().for_each(CircularLog::clear);
+        self.policy.tiers.iter().for_each(|tiers| tiers.zone.clear());
     }
 
     /// Writer: removes the entries for which there is a reason. It may depend on whether the item is there.

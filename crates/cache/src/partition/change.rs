@@ -2,9 +2,11 @@
 
 use std::mem;
 
+use alluvium_base::KeyHash;
+
 use crate::access::Access;
 use crate::canary::{Canary, is_broken};
-use crate::index::{Entry, Index, Place, Slot, Versioned};
+use crate::index::{Entry, Index, Slot, Versioned};
 use crate::region::Region;
 use crate::sync::AtomicU64;
 
@@ -90,13 +92,14 @@ impl<P: Policy, A: Access> Partition<P, A> {
     /// # Errors
     /// The policy's refusal, if there is no room in the index.
     #[inline(always)]
-    pub(super) fn link(
+    pub fn link(
         &self,
         body: &Body<P>,
-        place: Place,
+        hash: KeyHash,
         before: Option<&Found<'_>>,
         entry: Entry,
     ) -> Result<(), P::Refusal> {
+        let place = body.index.place(hash);
         let (slot, count) = match before {
             Some(before) => {
                 Counters::count(&self.counters.replaced);
@@ -112,6 +115,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
             }
         };
         self.change(body.index.first(place), || body.index.put(place.bucket, slot, entry, count));
+        if before.is_none() {
+            P::on_insert(self, hash);
+        }
         Ok(())
     }
 

@@ -7,6 +7,7 @@ use crate::item::{Fast, Metadata, Room, Scratch, Target};
 
 use super::Partition;
 use super::cells::Ahead;
+use super::lend::Lent;
 use super::policy::Policy;
 
 impl<P: Policy, A: Access> Partition<P, A> {
@@ -20,50 +21,66 @@ impl<P: Policy, A: Access> Partition<P, A> {
         room: &mut Room,
         take: impl FnOnce(&[u8], Metadata) -> T,
     ) -> Option<T> {
-        let count = |is_hit| self.policy.count_read::<A>(is_hit);
         let take = match self.lend(hash, key, ahead, take) {
-            Ok(outcome) => {
-                count(outcome.is_some());
-                return outcome;
+            Lent::Hit(outcome) => {
+                self.policy.count_read::<A>(true);
+                return Some(outcome);
             }
-            Err(take) => take,
+            Lent::Absent(take) => return self.get_behind(hash, key, take),
+            Lent::Refused(take) => take,
         };
         match self.fast(hash, key, ahead, room) {
             Fast::Hit(value) => {
-                count(true);
+                self.policy.count_read::<A>(true);
                 Some(take(value, Metadata::default()))
             }
-            Fast::Miss(()) => {
-                count(false);
-                None
-            }
-            Fast::Retry => {
-                let outcome = self.get_slowly(hash, key, ahead.ways(), take);
-                count(outcome.is_some());
-                outcome
-            }
+            Fast::Miss(()) => self.get_behind(hash, key, take),
+            Fast::Retry => match self.get_slowly(hash, key, ahead.ways(), take) {
+                Ok(outcome) => {
+                    self.policy.count_read::<A>(true);
+                    Some(outcome)
+                }
+                Err(take) => self.get_behind(hash, key, take),
+            },
         }
     }
 
-    /// A get for which the fast path does not suffice; not counted.
+    /// The rest of a get of a key that cells and region do not have.
+    #[inline(always)]
+    fn get_behind<T>(&self, hash: KeyHash, key: &[u8], take: impl FnOnce(&[u8], Metadata) -> T) -> Option<T> {
+        let outcome = P::read_behind(self, hash, key, take);
+        self.policy.count_read::<A>(outcome.is_some());
+        outcome
+    }
+
+    /// A get from cells and region for which the fast path does not suffice; not counted. `Err(take)` if they have no
+    /// item.
     #[inline(never)]
-    fn get_slowly<T>(
+    pub fn get_slowly<T, F: FnOnce(&[u8], Metadata) -> T>(
         &self,
         hash: KeyHash,
         key: &[u8],
         ways: u32,
-        take: impl FnOnce(&[u8], Metadata) -> T,
-    ) -> Option<T> {
+        take: F,
+    ) -> Result<T, F> {
         let mut scratch = Scratch::new();
         let metadata = self.read(hash, key, ways, |value, metadata| {
             scratch.fill(value.len, |copy| value.copy_out(copy));
             metadata
-        })?;
-        Some(scratch.lend(|value| take(value, metadata)))
+        });
+        match metadata {
+            Some(metadata) => Ok(scratch.lend(|value| take(value, metadata))),
+            None => Err(take),
+        }
     }
 
-    /// Replaces the contents of `value` by the value of `key`, and returns the value's first byte in its memory. If
-    /// there is no item, the contents of `value` are unspecified.
+    /// Whether `key` has an item. Counts as an access of it, but not as a hit or miss.
+    pub fn contains(&self, hash: KeyHash, key: &[u8]) -> bool {
+        self.read(hash, key, 0, |_, _| ()).is_some() || P::read_behind(self, hash, key, |_, _| ()).is_some()
+    }
+
+    /// Replaces the contents of `value` by the value of `key`, and returns the value's first byte in the memory of
+    /// cells or region, or 0. If there is no item, the contents of `value` are unspecified.
     #[inline(always)]
     pub fn get_into(&self, hash: KeyHash, key: &[u8], value: &mut Vec<u8>) -> Option<usize> {
         let found = match self.fast(hash, key, Ahead::Nothing, &mut *value) {
@@ -71,6 +88,13 @@ impl<P: Policy, A: Access> Partition<P, A> {
             Fast::Miss(()) => None,
             Fast::Retry => self.get_slowly_into(hash, key, value),
         };
+        let found = found.or_else(|| {
+            P::read_behind(self, hash, key, |behind, _| {
+                value.clear();
+                value.extend_from_slice(behind);
+                0
+            })
+        });
         self.policy.count_read::<A>(found.is_some());
         found
     }

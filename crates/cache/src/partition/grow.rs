@@ -31,7 +31,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
     /// The first step of a write that may add an item with this hash: does what every write starts with, and makes room
     /// in the index, if it may grow.
     #[inline(always)]
-    pub(super) fn begin_insert(&self, hash: KeyHash) -> &Body<P> {
+    pub fn begin_insert(&self, hash: KeyHash) -> &Body<P> {
         let body = self.begin_write();
         if body.may_grow() { self.grow_for(body, hash) } else { body }
     }

@@ -11,9 +11,19 @@ use super::Partition;
 use super::cells::Ahead;
 use super::policy::Policy;
 
+/// The result of an attempt to lend out a value.
+pub(super) enum Lent<T, F> {
+    /// The result of the caller's function.
+    Hit(T),
+    /// Cells and region have no item.
+    Absent(F),
+    /// Another thread might write, or the bytes are not contiguous.
+    Refused(F),
+}
+
 impl<P: Policy, A: Access> Partition<P, A> {
     /// In modes in which no thread writes beside readers, calls `take` with the item of `key` in the region's own
-    /// memory. `Err(take)` if another thread might write, or if the bytes are not contiguous.
+    /// memory.
     #[inline(always)]
     pub(super) fn lend<T, F: FnOnce(&[u8], Metadata) -> T>(
         &self,
@@ -21,9 +31,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
         key: &[u8],
         ahead: Ahead,
         take: F,
-    ) -> Result<Option<T>, F> {
+    ) -> Lent<T, F> {
         if !A::Gate::LENDS || !P::LENDS {
-            return Err(take);
+            return Lent::Refused(take);
         }
         let body = self.body.get();
         let look = match body.see_inline(hash, key, ahead) {
@@ -34,14 +44,18 @@ impl<P: Policy, A: Access> Partition<P, A> {
             let value = seen.cell.value();
             let _loan = self.gate.lend();
             // SAFETY: as below.
-            let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else { return Err(take) };
+            let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else {
+                return Lent::Refused(take);
+            };
             self.confirm_inline(body, &seen);
-            return Ok(Some(take(value, Metadata::default())));
+            return Lent::Hit(take(value, Metadata::default()));
         }
         let place = body.index.place(hash);
-        let Some(found) = body.find_beginning_with(place, ahead.ways(), key) else { return Ok(None) };
+        let Some(found) = body.find_beginning_with(place, ahead.ways(), key) else {
+            return Lent::Absent(take);
+        };
         if self.is_expired(found.stored.metadata()) {
-            return Ok(None);
+            return Lent::Absent(take);
         }
         let entry = P::on_hit(self, body, &found, hash);
         let Site { ring, unit, .. } = body.region.site(entry);
@@ -50,7 +64,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
         let _loan = self.gate.lend();
         // SAFETY: only writers store to words of a ring, and every writer passes the gate first, which panics while the
         // loan lives. The gate's cell ties the partition to one thread, so no write is in progress either.
-        let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else { return Err(take) };
-        Ok(Some(take(value, stored.metadata())))
+        let Some(value) = (unsafe { value.ring.bytes(value.start, value.len) }) else {
+            return Lent::Refused(take);
+        };
+        Lent::Hit(take(value, stored.metadata()))
     }
 }

@@ -6,7 +6,7 @@ use alluvium_base::KeyHash;
 
 use crate::access::Access;
 use crate::index::{Entry, Index, Slot, Versioned};
-use crate::item::Header;
+use crate::item::{Header, Metadata};
 use crate::region::Region;
 
 use super::Partition;
@@ -60,6 +60,45 @@ pub(crate) trait Policy: Sized + fmt::Debug + Send + Sync + 'static {
     /// Called for each item that was overwritten in place.
     #[inline(always)]
     fn on_update<A: Access>(_partition: &Partition<Self, A>, _body: &Body<Self>, _found: &Found<'_>) {}
+
+    /// Calls `take` with the item of a key that neither cells nor region have, if there is another tier that has it.
+    #[inline(always)]
+    fn read_behind<A: Access, T>(
+        _partition: &Partition<Self, A>,
+        _hash: KeyHash,
+        _key: &[u8],
+        _take: impl FnOnce(&[u8], Metadata) -> T,
+    ) -> Option<T> {
+        None
+    }
+
+    /// Writer: a copy of the item of a key that neither cells nor region have, if there is another tier that has it.
+    fn copy_behind<A: Access>(
+        _partition: &Partition<Self, A>,
+        _hash: KeyHash,
+        _key: &[u8],
+    ) -> Option<(Vec<u8>, Metadata)> {
+        None
+    }
+
+    /// Writer: removes the item of a key that neither cells nor region have from another tier; returns whether it was
+    /// there.
+    fn remove_behind<A: Access>(_partition: &Partition<Self, A>, _hash: KeyHash, _key: &[u8]) -> bool {
+        false
+    }
+
+    /// Writer: called when a key that neither cells nor region had has got an item there.
+    #[inline(always)]
+    fn on_insert<A: Access>(_partition: &Partition<Self, A>, _hash: KeyHash) {}
+
+    /// Calls `visit` with the items of other tiers whose hashes have low halves from `from` up to before `end`.
+    fn visit_behind<A: Access>(
+        _partition: &Partition<Self, A>,
+        _from: u64,
+        _end: Option<u64>,
+        _visit: &mut impl FnMut(&[u8], &[u8], Metadata),
+    ) {
+    }
 
     /// The access count of an item that replaces one with this count at another position.
     fn replaced_count(&self, _count: u32) -> u32 {

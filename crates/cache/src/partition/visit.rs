@@ -45,12 +45,20 @@ impl<P: Policy, A: Access> Partition<P, A> {
                 }
                 entries.push(entry);
             }
+            let following = first_hash(place.bucket + 1, body.index.len());
+            let in_front = copied.len();
+            P::visit_behind(self, from, following, &mut |key, value, metadata| {
+                // An item that came to the region meanwhile is in both places.
+                if copied[..in_front].iter().all(|copied| copied.key != key) {
+                    copied.push(Copied { key: key.to_vec(), value: value.to_vec(), metadata });
+                }
+            });
             let is_valid = version.is_none_or(|version| {
                 self.is_at_rest(body, body.index.first(place), version)
                     && entries.iter().all(|&entry| body.region.contains(entry))
             });
             if is_valid {
-                break first_hash(place.bucket + 1, body.index.len());
+                break following;
             }
             spin_hint();
         };

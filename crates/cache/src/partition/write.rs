@@ -74,7 +74,9 @@ impl<P: Policy, A: Access> Partition<P, A> {
             self.empty(&found, &self.counters.removed);
             return true;
         }
-        let Some(found) = body.find(body.index.place(hash), key) else { return false };
+        let Some(found) = body.find(body.index.place(hash), key) else {
+            return P::remove_behind(self, hash, key);
+        };
         let was_there = !self.is_expired(found.stored.metadata());
         let reason = if was_there { &self.counters.removed } else { &self.counters.expired };
         self.unlink(body, found.place.bucket, found.slot, reason);
@@ -110,14 +112,20 @@ impl<P: Policy, A: Access> Partition<P, A> {
             found = None;
         }
         let change = match found {
-            None => decide(None),
+            None => match P::copy_behind(self, hash, key) {
+                None => decide(None),
+                Some((value, metadata)) => decide(Some((self.view(&value, metadata), metadata))),
+            },
             Some(found) => {
                 let (value, metadata) = (found.stored.value().to_vec(), found.stored.metadata());
                 decide(Some((self.view(&value, metadata), metadata)))
             }
         };
         match (change, found) {
-            (Change::Keep, _) | (Change::Remove, None) => {}
+            (Change::Keep, _) => {}
+            (Change::Remove, None) => {
+                P::remove_behind(self, hash, key);
+            }
             (Change::Remove, Some(found)) => {
                 self.unlink(body, found.place.bucket, found.slot, &self.counters.removed);
             }
@@ -195,7 +203,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
         let (entry, header) = P::admit(self, body, hash, header, found.as_ref())?;
         body.region.site(entry).write(header, metadata, key, value);
         let before = found.and_then(|found| self.find_again(body, found, key));
-        if let Err(refusal) = self.link(body, body.index.place(hash), before.as_ref(), entry) {
+        if let Err(refusal) = self.link(body, hash, before.as_ref(), entry) {
             body.region.free(entry);
             return Err(refusal);
         }

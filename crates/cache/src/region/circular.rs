@@ -4,10 +4,14 @@ use std::io;
 
 use crate::canary::{Canary, is_broken};
 use crate::item::Header;
-use crate::memory::{HUGE_PAGE_BYTES, Pages, Ring, SMALL_PAGES_BYTES, UNIT_BYTES};
+use crate::memory::{HUGE_PAGE_BYTES, PAGE_BYTES, Pages, Ring, SMALL_PAGES_BYTES, UNIT_BYTES};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 use super::position::{Layout, Position};
+
+/// A log that is smaller than its ring may have this many pieces resident besides its items: the one that has the head,
+/// one that is not complete yet, and the one after the tail.
+const TRIM_MARGIN: u64 = 3;
 
 /// Items one after another, in a circle. There is one writer; readers check with [`contains`](Self::contains) whether
 /// what they read was still present.
@@ -22,6 +26,10 @@ pub(crate) struct CircularLog {
     /// Where the writer looks ahead of the head, and how many items ahead that is.
     scout: AtomicU64,
     scouted: AtomicU64,
+    /// Maximum words in use; fewer than the ring has if the log shrinks.
+    limit: AtomicU64,
+    /// The word of the ring up to which the memory before the head was returned; the log's capacity if it was not.
+    released: AtomicU64,
     /// The tail position at which the ring switches to huge pages; `u64::MAX` once it has, or if it is too small.
     huge_from: AtomicU64,
 }
@@ -41,6 +49,8 @@ impl CircularLog {
             tail: AtomicU64::new(0),
             scout: AtomicU64::new(0),
             scouted: AtomicU64::new(0),
+            limit: AtomicU64::new((capacity / UNIT_BYTES) as u64),
+            released: AtomicU64::new((capacity / UNIT_BYTES) as u64),
             huge_from: AtomicU64::new(huge_from(capacity)),
         })
     }
@@ -82,7 +92,13 @@ impl CircularLog {
     /// Words that an append may take.
     #[inline(always)]
     pub fn free(&self) -> u64 {
-        self.layout.capacity() - self.used()
+        self.limit().saturating_sub(self.used())
+    }
+
+    /// Maximum words in use.
+    #[inline(always)]
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Whether the item at `position` has not been evicted yet.
@@ -101,7 +117,7 @@ impl CircularLog {
     /// `free` must be at least that much.
     #[inline(always)]
     pub fn reserve(&self, words: usize) -> Position {
-        debug_assert!(words as u64 <= self.free(), "the caller made room");
+        debug_assert!(words as u64 <= self.layout.capacity() - self.used(), "the caller made room");
         // Who sees one of the words written after this line also sees the evictions and unlinks before it.
         if !is_broken(Canary::ReserveUnfenced) {
             fence(Ordering::Release);
@@ -160,6 +176,56 @@ impl CircularLog {
     #[inline(always)]
     pub fn load(&self, position: Position, word: usize) -> u64 {
         self.ring.word(self.layout.unit(position) + word).load(Ordering::Relaxed)
+    }
+
+    /// Writer: sets the maximum words in use, at least those of the largest item. If more are in use, the next appends
+    /// evict them.
+    pub fn set_limit(&self, words: u64) {
+        let words = words.clamp(self.item_words_max as u64, self.layout.capacity());
+        self.limit.store(words, Ordering::Relaxed);
+    }
+
+    /// Bytes that are resident if at most `words` words are in use and [`trim`](Self::trim) is called after evictions.
+    pub fn resident_bytes(&self, words: u64) -> usize {
+        (words + TRIM_MARGIN * self.trim_words()).min(self.layout.capacity()) as usize * UNIT_BYTES
+    }
+
+    /// The words that are returned at a time: some thousandths of a large log, and a huge page if it is large.
+    fn trim_words(&self) -> u64 {
+        let bytes = self.layout.capacity() as usize * UNIT_BYTES / 32;
+        let bytes =
+            if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { bytes.next_multiple_of(PAGE_BYTES) };
+        (bytes / UNIT_BYTES) as u64
+    }
+
+    /// Writer: returns the memory of items before the head to the system, unless nearly all of the ring is in use.
+    pub fn trim(&self) {
+        let (capacity, piece) = (self.layout.capacity(), self.trim_words());
+        let gap = capacity - self.used();
+        if gap <= TRIM_MARGIN * piece {
+            self.released.store(capacity, Ordering::Relaxed);
+            return;
+        }
+        let head = self.layout.unit(self.head()) as u64;
+        let end = head / piece * piece;
+        let released = self.released.load(Ordering::Relaxed);
+        let since = if released == capacity { gap } else { (end + capacity - released) % capacity };
+        // What follows the tail soon gets items again.
+        let words = since.min(gap - piece - (head - end));
+        if words < piece {
+            return;
+        }
+        let release = |from: u64, words: u64| {
+            self.ring.release(from as usize * UNIT_BYTES, words as usize * UNIT_BYTES);
+        };
+        match end.checked_sub(words) {
+            Some(start) => release(start, words),
+            None => {
+                release(0, end);
+                release(capacity - (words - end), words - end);
+            }
+        }
+        self.released.store(end, Ordering::Relaxed);
     }
 
     /// Writer: returns the memory to the system; readers find zeros.

@@ -1,0 +1,131 @@
+//! Items that come from the hot zone.
+
+use alluvium_base::KeyHash;
+
+use crate::item::{Metadata, Stored};
+use crate::partition::Common;
+
+use super::block::{Block, ITEMS_MAX, Record, TAIL_ITEMS_MAX, all};
+use super::directory::{Handle, Path};
+use super::{TAIL_BYTES_MAX, Writer, Zone, add, fingerprint};
+
+impl Zone {
+    /// As [`put`](Self::put), for an item that is in a log.
+    pub fn put_stored(&self, common: &Common, hash: KeyHash, stored: Stored<'_>) {
+        let mut item = std::mem::take(&mut self.writer().item);
+        let (key_len, value) = (stored.header.key_len(), stored.value());
+        item.resize(key_len + value.len, 0);
+        stored.copy_key(&mut item[..key_len]);
+        value.copy_out(&mut item[key_len..]);
+        self.put(common, hash, &item[..key_len], &item[key_len..], stored.metadata());
+        if item.capacity() <= 2 * self.raw_bytes_max {
+            self.writer().item = item;
+        }
+    }
+
+    /// Writer: takes an item that leaves the hot zone, whose key has no item here that readers see. An item that is too
+    /// large counts as evicted.
+    ///
+    /// Copies the block, and once for each few items compresses it again.
+    pub fn put(&self, common: &Common, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) {
+        add(&self.counters.came, 1);
+        add(&self.counters.items, 1);
+        let item = Record { key, value, metadata };
+        if Record::bytes_max(key.len(), value.len()) > self.item_bytes_max {
+            self.count_gone(&self.counters.evicted, 1);
+            return;
+        }
+        let mut writer = self.writer();
+        self.make_room(&mut writer, common);
+        let path = Path::of(hash);
+        match self.block(path) {
+            Some(block) if self.append(&mut writer, path, &block, fingerprint(hash), item) => {}
+            Some(block) => self.insert(&mut writer, common, &block, hash, item),
+            None => {
+                let depth = self.vacant_depth(path);
+                let mut rebuild = std::mem::take(&mut writer.rebuild);
+                rebuild.clear();
+                rebuild.add(hash, item, false);
+                let dropped = self.replace(&mut writer, &mut rebuild, &[], path.prefix(depth), depth);
+                self.count_gone(&self.counters.evicted, dropped);
+                writer.rebuild = rebuild;
+            }
+        }
+        self.note_sizes(&writer);
+    }
+
+    /// Adds an item to the tail of a block, if there is room.
+    fn append(
+        &self,
+        writer: &mut Writer,
+        path: Path,
+        block: &Block<'_>,
+        fingerprint: u16,
+        item: Record<'_>,
+    ) -> bool {
+        let Writer { arena, contents, draft, raw, .. } = writer;
+        if block.head.tail as usize == TAIL_ITEMS_MAX || block.head.items as usize == ITEMS_MAX {
+            return false;
+        }
+        raw.clear();
+        item.write(raw);
+        contents.copy(block);
+        let tail_bytes = contents.tail_bytes().filter(|bytes| bytes + raw.len() <= TAIL_BYTES_MAX);
+        let Some(tail_bytes) = tail_bytes else { return false };
+        draft.copy(block);
+        draft.add(fingerprint, false);
+        draft.head.tail += 1;
+        let (tail, compressed) = contents.payload().split_at(tail_bytes);
+        for part in [tail, raw, compressed] {
+            draft.payload.extend_from_slice(part);
+        }
+        let words = draft.finish();
+        let Some(unit) = arena.reserve(words) else { return false };
+        draft.write(&self.ring, unit);
+        {
+            let _changing = self.directory.begin_change(path);
+            self.directory.set(block.head.prefix, block.head.depth, Some(Handle::at(unit)));
+        }
+        arena.drop_block(block.unit as u32, block.head.words);
+        true
+    }
+
+    /// Composes a block anew with another item.
+    fn insert(
+        &self,
+        writer: &mut Writer,
+        common: &Common,
+        block: &Block<'_>,
+        hash: KeyHash,
+        item: Record<'_>,
+    ) {
+        let mut rebuild = std::mem::take(&mut writer.rebuild);
+        rebuild.clear();
+        self.keep(writer, common, &mut rebuild, block, block.dead(), true);
+        rebuild.add(hash, item, false);
+        let dropped = self.replace(writer, &mut rebuild, &[*block], block.head.prefix, block.head.depth);
+        self.count_gone(&self.counters.evicted, dropped);
+        writer.rebuild = rebuild;
+    }
+
+    /// Adds the items of a block that are not `left_out` and have not expired to those that stay.
+    pub(super) fn keep(
+        &self,
+        writer: &mut Writer,
+        common: &Common,
+        rebuild: &mut super::rebuild::Rebuild,
+        block: &Block<'_>,
+        left_out: u32,
+        keeps_marks: bool,
+    ) {
+        writer.contents.copy(block);
+        if writer.contents.decompress(self.raw_bytes_max).is_none() {
+            debug_assert!(false, "a block that was written is sound");
+            let items = all(block.head.items as usize) & !left_out;
+            self.count_gone(&self.counters.evicted, u64::from(items.count_ones()));
+            return;
+        }
+        let expired = rebuild.add_block(common, block, &writer.contents, left_out, keeps_marks);
+        self.count_gone(&self.counters.expired, expired);
+    }
+}
