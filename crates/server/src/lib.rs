@@ -64,9 +64,10 @@ mod store;
 mod tracking;
 mod worker;
 
+pub use alluvium_cache::{Codec, Compressed};
 pub use alluvium_protocol::Limits;
 pub use alluvium_protocol::memcached::Limits as MemcachedLimits;
-pub use cache::CacheStore;
+pub use cache::{CacheSettings, CacheStore};
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use listeners::Listeners;

@@ -1,9 +1,10 @@
 //! `bench cache`: the memory engine, in process.
 //!
 //! Separate programs, since a cache can excel in one and lose another: speed and memory (`speed`), the eviction
-//! policies' miss ratios (`trace`), space under items of changing sizes (`shift`), and a soak test that checks the
+//! policies' miss ratios (`trace`), a compressed zone (`zone`), space under items of changing sizes (`shift`), and a soak test that checks the
 //! counters at the end (`soak`).
 
+pub mod documents;
 pub mod engine;
 pub mod items;
 pub mod options;
@@ -14,8 +15,10 @@ mod soak;
 pub mod speed;
 mod trace;
 pub mod worker;
+mod zone;
 
 pub use options::CacheOptions;
+use options::Mode;
 
 use crate::error::BenchError;
 use crate::report::Report;
@@ -25,6 +28,9 @@ use crate::report::Report;
 /// # Errors
 /// [`BenchError`]: the first wrong answer, or options that contradict each other.
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
+    if options.mode == Mode::Zexpander {
+        return zone::run(options, report);
+    }
     if let Some(kind) = options.trace {
         return trace::run(options, kind, report);
     }

@@ -1,7 +1,9 @@
 //! Options of `bench cache`.
 
-use alluvium_cache::Eviction;
+use alluvium_cache::{Codec, Eviction};
 use clap::ValueEnum;
+
+use super::documents::Documents;
 
 /// Options of `bench cache`.
 #[derive(Clone, Debug, clap::Args)]
@@ -55,6 +57,15 @@ pub struct CacheOptions {
     /// Run random operations for this long instead, and check the counters at the end
     #[arg(long, value_name = "SECONDS")]
     pub soak: Option<u64>,
+    /// Values of `--mode zexpander`: places, session, metrics, random, or a file whose lines are taken
+    #[arg(long, default_value = "places")]
+    pub values: Documents,
+    /// Memory of each of its two caches
+    #[arg(long, default_value = "64MiB", value_parser = alluvium_base::units::parse_bytes)]
+    pub memory: u64,
+    /// How its blocks are compressed
+    #[arg(long, value_enum, default_value = "lz4")]
+    pub codec: ZoneCodec,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -80,6 +91,8 @@ pub enum Mode {
     Cache,
     /// Nothing is forgotten
     Store,
+    /// A cache with a compressed zone beside one without, with `--trace zipf` or `switch`
+    Zexpander,
 }
 
 /// Access modes.
@@ -115,8 +128,29 @@ pub enum TraceKind {
     Scan,
     /// The same, but every million requests the ranks move by 5 % of the keys
     Drift,
+    /// By Zipf's law, then all keys alike, then by Zipf's law again; for `--mode zexpander`
+    Switch,
     /// One after another
     All,
+}
+
+/// Codecs of the compressed zone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ZoneCodec {
+    /// LZ4
+    Lz4,
+    /// No compression
+    None,
+}
+
+impl ZoneCodec {
+    /// The cache's name for the codec.
+    pub fn codec(self) -> Codec {
+        match self {
+            Self::Lz4 => Codec::Lz4,
+            Self::None => Codec::None,
+        }
+    }
 }
 
 impl Policy {

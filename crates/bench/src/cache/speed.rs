@@ -22,6 +22,9 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
             let partitions = 0..run.partitions();
             let before = resident_bytes();
             match (options.mode, options.access) {
+                (Mode::Zexpander, _) => {
+                    return Err(BenchError::Usage("this mode has a program of its own".to_owned()));
+                }
                 (Mode::Cache, AccessMode::Exclusive) => {
                     let caches = run.cache().build_exclusive_each(threads).map_err(refused)?;
                     run.measure(caches, before, report)?;

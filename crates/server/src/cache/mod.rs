@@ -5,6 +5,7 @@
 
 mod clock;
 mod database;
+mod figures;
 mod gate;
 mod key;
 mod transaction;
@@ -13,8 +14,9 @@ mod watches;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use alluvium_cache::{BuildError, Cache};
+use alluvium_cache::{BuildError, Cache, Compressed};
 
+use crate::metrics::MetricSink;
 use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
 use clock::WallClock;
 use database::CacheDatabase;
@@ -38,6 +40,24 @@ pub struct CacheStore {
     items: Arc<Items>,
 }
 
+/// Settings of a [`CacheStore`].
+#[derive(Clone, Copy, Debug)]
+pub struct CacheSettings {
+    /// Maximum resident bytes.
+    pub memory_bytes_max: u64,
+    /// Bytes of key and value of an item, on average, by which the memory is divided; by default 128.
+    pub item_bytes_mean: Option<usize>,
+    /// Gives part of the memory to evicted items, in compressed blocks.
+    pub compressed: Option<Compressed>,
+}
+
+impl CacheSettings {
+    /// A cache of this size, for items of 128 bytes, without compression.
+    pub fn new(memory_bytes_max: u64) -> Self {
+        Self { memory_bytes_max, item_bytes_mean: None, compressed: None }
+    }
+}
+
 /// What all databases share.
 struct Items {
     cache: Cache,
@@ -51,27 +71,25 @@ struct Items {
 }
 
 impl CacheStore {
-    /// An empty store that takes up to `memory_bytes_max` bytes, for `threads` threads. The memory is divided for items
-    /// of `item_bytes_mean` bytes of key and value, by default 128.
+    /// An empty store of these settings for `threads` threads.
     ///
     /// # Errors
     /// [`BuildError`]: too little or too much memory, or the system refuses it.
-    pub fn new(
-        memory_bytes_max: u64,
-        item_bytes_mean: Option<usize>,
-        threads: usize,
-    ) -> Result<Self, BuildError> {
+    pub fn new(settings: CacheSettings, threads: usize) -> Result<Self, BuildError> {
+        let CacheSettings { memory_bytes_max, item_bytes_mean, compressed } = settings;
         let bytes = usize::try_from(memory_bytes_max).unwrap_or(usize::MAX);
         let parts = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
         let parts = parts.min(bytes / PARTITION_BYTES_MIN).max(1);
-        let cache = Cache::builder()
+        let mut builder = Cache::builder()
             .partitions(parts)
             .payload_bytes_mean(item_bytes_mean.unwrap_or(ITEM_BYTES_MEAN))
             .item_bytes_max(ITEM_BYTES_MAX)
             .memory_limit(bytes)
-            .clock(Arc::new(WallClock::default()))
-            .build()?;
-        Ok(Self::over(cache, memory_bytes_max))
+            .clock(Arc::new(WallClock::default()));
+        if let Some(compressed) = compressed {
+            builder = builder.compressed(compressed);
+        }
+        Ok(Self::over(builder.build()?, memory_bytes_max))
     }
 
     fn over(cache: Cache, memory_bytes_max: u64) -> Self {
@@ -141,13 +159,17 @@ impl Store for CacheStore {
         StoreHealth::Healthy
     }
 
+    fn observe(&self, sink: &mut dyn MetricSink) {
+        figures::observe_cache(&self.items.cache.stats().total(), sink);
+    }
+
     fn resume(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
     fn memory_bytes(&self) -> u64 {
         let total = self.items.cache.stats().total();
-        total.index_bytes_now + total.log_bytes_used
+        total.index_bytes_now + total.log_bytes_used + total.zone.arena_bytes + total.zone.directory_bytes
     }
 
     fn memory_bytes_max(&self) -> u64 {

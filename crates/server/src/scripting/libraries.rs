@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let store = crate::CacheStore::new(64 << 20, None, 1).unwrap();
+        let store = crate::CacheStore::new(crate::CacheSettings::new(64 << 20), 1).unwrap();
         let libraries = Libraries::default();
         let add = |name: &str, functions: &[&str], replaces: bool| {
             let library = library(&libraries, name, functions, 1);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn libraries_are_bounded() {
-        let store = crate::CacheStore::new(64 << 20, None, 1).unwrap();
+        let store = crate::CacheStore::new(crate::CacheSettings::new(64 << 20), 1).unwrap();
         let libraries = Libraries::default();
         let add = |name: &str, functions: &[&str], bytes: usize| {
             let library = library(&libraries, name, functions, bytes);

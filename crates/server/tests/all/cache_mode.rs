@@ -6,13 +6,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::common::{Client, Running, bulk, error, ok};
 use alluvium_protocol::Value;
-use alluvium_server::{CacheStore, Server, ServerOptions};
+use alluvium_server::{CacheSettings, CacheStore, Compressed, Server, ServerOptions};
 
 const MEMORY_BYTES: u64 = 64 << 20;
 
 fn running() -> Running {
+    running_with(CacheSettings::new(MEMORY_BYTES))
+}
+
+fn running_with(settings: CacheSettings) -> Running {
     let options = ServerOptions { address: SocketAddr::from(([127, 0, 0, 1], 0)), ..Default::default() };
-    let store = CacheStore::new(MEMORY_BYTES, None, options.workers.get()).unwrap();
+    let store = CacheStore::new(settings, options.workers.get()).unwrap();
     let server = Server::with_store(options, Arc::new(store)).unwrap();
     Running::run(server, tempfile::tempdir().unwrap())
 }
@@ -224,4 +228,41 @@ fn a_watched_key_that_was_written_prevents_execution_though_it_is_as_before() {
         let expected = if is_executed { Value::Array(vec![]) } else { Value::Null };
         assert_eq!(one.ask(&["EXEC"]), expected, "{before:?}, {changes:?}");
     }
+}
+
+/// With a compressed zone the same memory keeps more items, and each reads as it was written, whichever zone has it.
+#[test]
+fn evicted_items_are_kept_in_compressed_blocks() {
+    const MEMORY_BYTES: u64 = 8 << 20;
+    let value = |number: usize| format!("{{\"number\":{number},\"name\":\"item {number}\",\"open\":true}}");
+    let kept = |settings: CacheSettings| {
+        let running = running_with(settings);
+        let mut client = running.client();
+        let keys: Vec<String> = (0..150_000).map(|number| format!("key:{number}")).collect();
+        for numbers in (0..keys.len()).collect::<Vec<_>>().chunks(500) {
+            let values: Vec<String> = numbers.iter().map(|&number| value(number)).collect();
+            let pairs = numbers.iter().zip(&values).flat_map(|(&number, value)| [&keys[number][..], value]);
+            let words: Vec<&str> = std::iter::once("MSET").chain(pairs).collect();
+            assert_eq!(client.ask(&words), ok());
+        }
+        let mut found = 0;
+        for numbers in (0..keys.len()).collect::<Vec<_>>().chunks(500) {
+            let words: Vec<&str> =
+                std::iter::once("MGET").chain(numbers.iter().map(|&number| &keys[number][..])).collect();
+            let Value::Array(replies) = client.ask(&words) else { panic!("MGET replies with an array") };
+            for (&number, reply) in numbers.iter().zip(replies) {
+                assert!(reply == Value::Null || reply == bulk(&value(number)), "{number}: {reply:?}");
+                found += usize::from(reply != Value::Null);
+            }
+        }
+        assert_eq!(client.ask(&["DBSIZE"]), Value::Integer(found as i64));
+        found
+    };
+    let plain = kept(CacheSettings::new(MEMORY_BYTES));
+    let compressed = kept(CacheSettings {
+        compressed: Some(Compressed::default()),
+        item_bytes_mean: Some(60),
+        ..CacheSettings::new(MEMORY_BYTES)
+    });
+    assert!(compressed * 10 > plain * 13, "{compressed} items beside {plain}");
 }

@@ -9,7 +9,8 @@ use crate::common::{Client, Running, bulk, error, ok};
 use alluvium::{Db, Durability};
 use alluvium_protocol::{Value, request};
 use alluvium_server::{
-    CacheStore, Database, DatabaseNumber, Databases, Server, ServerOptions, Store, StoreError, StoreHealth,
+    CacheSettings, CacheStore, Database, DatabaseNumber, Databases, Server, ServerOptions, Store, StoreError,
+    StoreHealth,
 };
 
 #[test]
@@ -53,7 +54,7 @@ struct HeldCommits {
 
 impl HeldStore {
     fn new() -> Arc<Self> {
-        let items = CacheStore::new(32 << 20, None, 1).unwrap();
+        let items = CacheStore::new(CacheSettings::new(32 << 20), 1).unwrap();
         Arc::new(Self { items, state: Mutex::default(), changed: Condvar::new() })
     }
 

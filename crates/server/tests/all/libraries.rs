@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium_protocol::{Value, dump};
-use alluvium_server::{CacheStore, Server, ServerOptions};
+use alluvium_server::{CacheSettings, CacheStore, Server, ServerOptions};
 use tempfile::TempDir;
 
 use crate::common::{self, Client, Running, bulk, ok};
@@ -282,7 +282,7 @@ fn libraries_survive_a_restart() {
 
 #[test]
 fn a_cache_has_functions_in_memory() {
-    let store = CacheStore::new(64 << 20, None, 2).unwrap();
+    let store = CacheStore::new(CacheSettings::new(64 << 20), 2).unwrap();
     let address = SocketAddr::from(([127, 0, 0, 1], 0));
     let options = ServerOptions { address, ..Default::default() };
     let server = Server::with_store(options, std::sync::Arc::new(store)).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::{Client, Running, error, ok};
 use alluvium::{Db, backups};
 use alluvium_protocol::Value;
-use alluvium_server::{CacheStore, Server, ServerOptions};
+use alluvium_server::{CacheSettings, CacheStore, Server, ServerOptions};
 
 /// A map reply of version 2.
 fn pairs(value: Value) -> BTreeMap<String, Value> {
@@ -139,7 +139,7 @@ fn the_store_is_checked_and_described() {
 
 #[test]
 fn a_cache_has_nothing_to_save() {
-    let store = CacheStore::new(16 << 20, None, 1).unwrap();
+    let store = CacheStore::new(CacheSettings::new(16 << 20), 1).unwrap();
     let options = ServerOptions { address: ([127, 0, 0, 1], 0).into(), ..Default::default() };
     let server = Server::with_store(options, Arc::new(store)).unwrap();
     let running = Running::run(server, tempfile::tempdir().unwrap());

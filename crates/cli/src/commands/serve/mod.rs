@@ -14,7 +14,9 @@ use std::sync::Arc;
 use alluvium::Db;
 use alluvium_base::units;
 use alluvium_io::give_back_freed_memory;
-use alluvium_server::{CacheStore, Server, ServerError, ServerOptions, Store, raise_descriptor_limit};
+use alluvium_server::{
+    CacheSettings, CacheStore, Compressed, Server, ServerError, ServerOptions, Store, raise_descriptor_limit,
+};
 
 #[cfg(feature = "tls")]
 use alluvium_server::{TlsFiles, TlsOptions};
@@ -24,6 +26,7 @@ use crate::failure::Failure;
 use crate::service_manager;
 use settings::Settings;
 use shares::Shares;
+use values::Compression;
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -138,8 +141,12 @@ fn open(dir: &Path, settings: &Settings, shares: Option<Shares>) -> Result<Db, F
 }
 
 fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
-    let bytes = settings.cache.map_or(0, |size| size.0);
-    CacheStore::new(bytes, settings.cache_item_bytes, threads)
+    let given = CacheSettings {
+        memory_bytes_max: settings.cache.map_or(0, |size| size.0),
+        item_bytes_mean: settings.cache_item_bytes,
+        compressed: settings.compress.map(|Compression(codec)| Compressed { codec, ..Compressed::default() }),
+    };
+    CacheStore::new(given, threads)
         .map_err(|error| Failure::Failed(format!("the cache cannot be created: {error}")))
 }
 

@@ -10,7 +10,7 @@ use clap::{Args, Command, FromArgMatches};
 use serde::Deserialize;
 
 use super::log;
-use super::values::{Acknowledged, Mode, Size, Time};
+use super::values::{Acknowledged, Compression, Mode, Size, Time};
 use crate::failure::Failure;
 
 /// Before the name of a setting in the environment.
@@ -29,6 +29,9 @@ pub struct Settings {
     /// Bytes of key and value of an item in the cache, on average, by which its memory is divided; 128 by default
     #[arg(long, value_name = "N", requires = "cache")]
     pub cache_item_bytes: Option<usize>,
+    /// Keep items that the cache evicts in compressed blocks within its size, so that it holds more of them
+    #[arg(long, value_name = "CODEC", requires = "cache")]
+    pub compress: Option<Compression>,
     /// Second directory of the database, for tables of young levels. A database that has one needs it each time
     #[arg(long, value_name = "DIR")]
     pub young_dir: Option<PathBuf>,
@@ -177,6 +180,7 @@ impl Settings {
             dir,
             cache,
             cache_item_bytes: self.cache_item_bytes.or(other.cache_item_bytes),
+            compress: self.compress.or(other.compress),
             young_dir: self.young_dir.or(other.young_dir),
             young_levels: self.young_levels.or(other.young_levels),
             port,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use alluvium::Durability;
 use alluvium_base::units;
+use alluvium_server::Codec;
 use serde::{Deserialize, Deserializer, de};
 
 /// Bytes, such as `64MiB`.
@@ -22,6 +23,10 @@ pub struct Mode(pub u32);
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged(pub Durability);
+
+/// How the evicted items of a cache are compressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Compression(pub Codec);
 
 impl FromStr for Size {
     type Err = String;
@@ -71,6 +76,18 @@ impl FromStr for Acknowledged {
     }
 }
 
+impl FromStr for Compression {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "lz4" => Ok(Self(Codec::Lz4)),
+            "none" => Ok(Self(Codec::None)),
+            _ => Err("expected lz4, or none for blocks that are not compressed".to_owned()),
+        }
+    }
+}
+
 impl Default for Acknowledged {
     fn default() -> Self {
         Self(Durability::Sync)
@@ -95,6 +112,12 @@ impl<'de> Deserialize<'de> for Time {
 }
 
 impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Compression {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
     }
