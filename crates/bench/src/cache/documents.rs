@@ -80,26 +80,31 @@ impl Maker {
             Documents::Places => {
                 let (latitude, longitude) = (mixed % 180_000, mixed / 7 % 360_000);
                 let (city, kind) = (pick(&CITIES, 8), pick(&KINDS, 16));
-                write!(
-                    out,
-                    r#"{{"id":{number},"name":"{kind} {:x}","city":"{city}","lat":{},"lon":{},"kind":"{kind}","open":{}}}"#,
-                    mixed >> 44,
-                    latitude as f64 / 1000.0 - 90.0,
-                    longitude as f64 / 1000.0 - 180.0,
-                    mixed & 1 == 0,
+                write!(out, r#"{{"id":{number},"name":"{kind} {:x}","city":"{city}","#, mixed >> 44).and_then(
+                    |()| {
+                        let (latitude, longitude) =
+                            (latitude as f64 / 1000.0 - 90.0, longitude as f64 / 1000.0 - 180.0);
+                        let is_open = mixed & 1 == 0;
+                        write!(
+                            out,
+                            r#""lat":{latitude},"lon":{longitude},"kind":"{kind}","open":{is_open}}}"#
+                        )
+                    },
                 )
             }
             Documents::Session => {
                 let (agent, city) = (pick(&AGENTS, 8), pick(&CITIES, 16));
-                write!(
-                    out,
-                    r#"{{"user_id":{},"session":"{mixed:016x}","created_at":{},"last_seen_at":{},"agent":"{agent}","city":"{city}","is_admin":false,"cart":[{},{}]}}"#,
-                    number % 100_000,
-                    1_760_000_000 + mixed % 1_000_000,
-                    1_761_000_000 + mixed / 3 % 1_000_000,
-                    mixed % 5000,
-                    mixed / 5 % 5000,
-                )
+                let (created_at, seen_at) =
+                    (1_760_000_000 + mixed % 1_000_000, 1_761_000_000 + mixed / 3 % 1_000_000);
+                let user = number % 100_000;
+                write!(out, r#"{{"user_id":{user},"session":"{mixed:016x}","created_at":{created_at},"#)
+                    .and_then(|()| {
+                        let cart = [mixed % 5000, mixed / 5 % 5000];
+                        write!(
+                            out,
+                            r#""last_seen_at":{seen_at},"agent":"{agent}","city":"{city}","cart":{cart:?}}}"#
+                        )
+                    })
             }
             Documents::Metrics => {
                 let small = [

@@ -1,5 +1,5 @@
-//! A cache with a compressed zone beside one without, in the same memory: how many items each holds, how many gets miss,
-//! and what a get from the zone takes.
+//! A cache with a compressed zone beside one without, in the same memory: how many items each holds, how many gets
+//! miss, and what a get from the zone takes.
 //!
 //! Keys are requested by popularity, a miss is followed by a set, and every value found is compared with the one that
 //! was set.
