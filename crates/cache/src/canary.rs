@@ -22,6 +22,8 @@ pub enum Canary {
     EraUnawaited,
     /// Readers that do not find a key do not check whether its item was stored inline after they looked there.
     AbsenceUnchecked,
+    /// An item that is evicted from a log leaves it before the compressed zone has it.
+    DemotedTooLate,
 }
 
 #[cfg(loom)]

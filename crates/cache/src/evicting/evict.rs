@@ -3,6 +3,7 @@
 use alluvium_base::KeyHash;
 
 use crate::access::Access;
+use crate::canary::{Canary, is_broken};
 use crate::eviction::Eviction;
 use crate::index::bucket::{Bucket, WAYS};
 use crate::index::{Entry, Index, Place, Slot};
@@ -80,8 +81,13 @@ impl<A: Access> Partition<Evicting, A> {
 
     /// Evicts the oldest item of a log: every item that is evicted from a log and could still be found leaves here.
     fn let_go(&self, body: &Body<Evicting>, oldest: &Oldest<'_>, way: usize) {
-        self.demote(oldest.stored(), oldest.hash);
-        self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.evicted);
+        if is_broken(Canary::DemotedTooLate) {
+            self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.evicted);
+            self.demote(oldest.stored(), oldest.hash);
+        } else {
+            self.demote(oldest.stored(), oldest.hash);
+            self.unlink(body, oldest.place.bucket, oldest.slot(way), &self.counters.evicted);
+        }
         oldest.log.advance_head(oldest.header.words());
     }
 

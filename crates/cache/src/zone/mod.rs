@@ -51,11 +51,11 @@ pub use stats::ZoneStats;
 
 /// Bytes of the items of a full block before compression. The thesis (§3.2.2) has 2 KiB; a split leaves two halves, so
 /// that blocks have three quarters of this on average.
-const BLOCK_BYTES: usize = 3072;
+const BLOCK_BYTES: usize = if cfg!(loom) { 128 } else { 3072 };
 
 /// Maximum bytes of a block's tail: items that wait to be compressed together with the others. A block is compressed
 /// again for every second item; with 384 bytes a tenth less often, in 3 % more memory.
-const TAIL_BYTES_MAX: usize = 256;
+const TAIL_BYTES_MAX: usize = if cfg!(loom) { 64 } else { 256 };
 
 /// Maximum bytes of an item that the zone takes.
 const ITEM_BYTES_MAX: usize = 8 << 10;

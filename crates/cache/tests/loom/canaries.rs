@@ -10,6 +10,7 @@ use super::evictions::{
 use super::inline::{inline_update, item_that_comes_inline};
 use super::reads::{copy_of_older_data, update_in_place};
 use super::stores::{items_moved_together, space_used_again};
+use super::zone::item_moved_to_zone;
 use super::{PREEMPTIONS, model};
 
 /// Runs a test with a rule broken; what the reader finds must reveal this.
@@ -80,4 +81,9 @@ fn loom_canary_a_store_uses_space_again_before_its_removal_is_seen() {
 #[test]
 fn loom_canary_a_store_moves_items_without_a_new_version() {
     is_noticed(Canary::ChangeUncounted, items_moved_together);
+}
+
+#[test]
+fn loom_canary_an_item_leaves_the_logs_before_the_zone_has_it() {
+    is_noticed(Canary::DemotedTooLate, item_moved_to_zone);
 }

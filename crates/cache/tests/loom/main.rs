@@ -10,6 +10,7 @@ mod evictions;
 mod inline;
 mod reads;
 mod stores;
+mod zone;
 
 use alluvium_base::KeyHasher;
 use alluvium_cache::{Access, Cache, Eviction};
