@@ -7,6 +7,7 @@
 pub mod documents;
 pub mod engine;
 pub mod items;
+mod memcached;
 pub mod options;
 mod raw;
 pub mod requests;

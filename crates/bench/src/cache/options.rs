@@ -1,5 +1,7 @@
 //! Options of `bench cache`.
 
+use std::path::PathBuf;
+
 use alluvium_cache::{Codec, Eviction};
 use clap::ValueEnum;
 
@@ -60,12 +62,18 @@ pub struct CacheOptions {
     /// Values of `--mode zexpander`: places, session, metrics, random, or a file whose lines are taken
     #[arg(long, default_value = "places")]
     pub values: Documents,
+    /// A memcached beside it, which runs first: the two caches then get as much memory as its process took for items
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "memcached")]
+    pub with_memcached: Option<PathBuf>,
     /// Memory of each of its two caches
     #[arg(long, default_value = "64MiB", value_parser = alluvium_base::units::parse_bytes)]
     pub memory: u64,
     /// How its blocks are compressed
     #[arg(long, value_enum, default_value = "lz4")]
     pub codec: ZoneCodec,
+    /// Share of the hits that its hot zone should serve, in percent
+    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub hot_percent: u8,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -139,6 +147,8 @@ pub enum TraceKind {
 pub enum ZoneCodec {
     /// LZ4
     Lz4,
+    /// zstd with a dictionary that is learned from the items
+    Zstd,
     /// No compression
     None,
 }
@@ -148,6 +158,7 @@ impl ZoneCodec {
     pub fn codec(self) -> Codec {
         match self {
             Self::Lz4 => Codec::Lz4,
+            Self::Zstd => Codec::Zstd,
             Self::None => Codec::None,
         }
     }

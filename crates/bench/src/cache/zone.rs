@@ -6,13 +6,14 @@
 
 use std::time::Instant;
 
-use alluvium_cache::{Builder, Cache, Compressed, PartitionStats};
+use alluvium_cache::{Cache, Compressed, PartitionStats};
 use alluvium_io::ProcessMemory;
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng};
 
 use super::documents::Maker;
 use super::items::wrong;
+use super::memcached::Memcached;
 use super::options::{CacheOptions, TraceKind};
 use super::requests::Zipf;
 use super::speed::refused;
@@ -26,6 +27,7 @@ const KEYS_PER_ITEM: u64 = 4;
 /// One in this many gets is timed by itself.
 const GETS_PER_SAMPLE: usize = 64;
 const KEY_BYTES: usize = 16;
+const MIB: f64 = (1 << 20) as f64;
 
 /// Runs both caches.
 ///
@@ -34,18 +36,110 @@ const KEY_BYTES: usize = 16;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     let maker = Maker::new(options.values.clone())?;
     let payload = KEY_BYTES + maker.bytes_mean();
-    let plain = Cache::builder().memory_limit(options.memory as usize).payload_bytes_mean(payload);
     let keys = options.items.unwrap_or(options.memory / (payload as u64 + 26) * KEYS_PER_ITEM).max(1);
     let zipf = Zipf::new(keys, options.skew.unwrap_or(SKEW));
     let trace = Trace { options, maker: &maker, zipf: &zipf, keys };
-    let compressed =
-        plain.clone().compressed(Compressed { codec: options.codec.codec(), ..Compressed::default() });
-    let plain = trace.run(plain)?;
-    let zone = trace.run(compressed)?;
-    for (case, measured) in [("plain", &plain), ("compressed", &zone)] {
-        report.add(trace.measurement(case, payload, measured, &plain))?;
+    let mut cases = Vec::new();
+    let mut memory = options.memory;
+    if let Some(program) = &options.with_memcached {
+        let memcached = trace.run(&mut Memcached::start(program, memory)?)?;
+        memory = memcached.memory;
+        cases.push(("memcached", memcached));
+    }
+    let plain = Cache::builder().memory_limit(memory as usize).payload_bytes_mean(payload);
+    let compressed = plain
+        .clone()
+        .compressed(Compressed { codec: options.codec.codec(), hot_percent: options.hot_percent });
+    for (case, builder) in [("plain", plain), ("compressed", compressed)] {
+        let resident_bytes_before = resident_bytes();
+        let cache = builder.build().map_err(refused)?;
+        cases.push((case, trace.run(&mut Ours { cache, memory, resident_bytes_before })?));
+    }
+    for (case, measured) in &cases {
+        report.add(trace.measurement(case, payload, measured, &cases))?;
     }
     Ok(())
+}
+
+/// What is measured.
+trait Subject {
+    /// Whether the item of `key` is `value`; `None` if the key has none.
+    fn get(&mut self, key: &[u8], value: &[u8]) -> Result<Option<bool>, BenchError>;
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
+    /// As [`set`](Self::set), before [`end_load`](Self::end_load) at the latest.
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError>;
+    fn end_load(&mut self) -> Result<(), BenchError>;
+    fn stats(&mut self) -> Result<PartitionStats, BenchError>;
+    /// Resident bytes of items and all that belongs to them.
+    fn resident_bytes(&self) -> u64;
+    /// Bytes that it was allowed, if there is a limit of that.
+    fn memory(&self) -> Option<u64>;
+}
+
+struct Ours {
+    cache: Cache,
+    memory: u64,
+    resident_bytes_before: u64,
+}
+
+impl Subject for Ours {
+    fn get(&mut self, key: &[u8], value: &[u8]) -> Result<Option<bool>, BenchError> {
+        Ok(self.cache.get_with(key, |item| item.value == value))
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        self.cache.set(key, value).map(drop).map_err(|error| BenchError::Usage(error.to_string()))
+    }
+
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        self.set(key, value)
+    }
+
+    fn end_load(&mut self) -> Result<(), BenchError> {
+        Ok(())
+    }
+
+    fn stats(&mut self) -> Result<PartitionStats, BenchError> {
+        Ok(self.cache.stats().total())
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        resident_bytes().saturating_sub(self.resident_bytes_before)
+    }
+
+    fn memory(&self) -> Option<u64> {
+        Some(self.memory)
+    }
+}
+
+impl Subject for Memcached {
+    fn get(&mut self, key: &[u8], value: &[u8]) -> Result<Option<bool>, BenchError> {
+        Memcached::get(self, key, value)
+    }
+
+    fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        Memcached::set(self, key, value)
+    }
+
+    fn load(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        self.set_later(key, value)
+    }
+
+    fn end_load(&mut self) -> Result<(), BenchError> {
+        self.finish_sets()
+    }
+
+    fn stats(&mut self) -> Result<PartitionStats, BenchError> {
+        Ok(PartitionStats { items: self.items()?, ..PartitionStats::default() })
+    }
+
+    fn resident_bytes(&self) -> u64 {
+        Memcached::resident_bytes(self)
+    }
+
+    fn memory(&self) -> Option<u64> {
+        None
+    }
 }
 
 struct Trace<'a> {
@@ -60,52 +154,50 @@ struct Measured {
     stats: PartitionStats,
     gets: u64,
     misses: u64,
-    hot_hits: u64,
     zone_hits: u64,
     ns_per_request: f64,
     zone_hit_ns: Vec<u64>,
     resident_bytes_max: u64,
-    memory_limit: u64,
+    /// Bytes that it was allowed, or took.
+    memory: u64,
 }
 
 impl Trace<'_> {
     /// Loads all keys, then requests them twice as often as the options say; the first half warms up.
-    fn run(&self, builder: Builder) -> Result<Measured, BenchError> {
-        let before = resident_bytes();
-        let cache = builder.build().map_err(refused)?;
+    fn run(&self, subject: &mut impl Subject) -> Result<Measured, BenchError> {
         let mut resident_bytes_max = 0;
-        let mut note =
-            || resident_bytes_max = resident_bytes_max.max(resident_bytes().saturating_sub(before));
         let mut value = Vec::new();
         for number in 0..self.keys {
             self.maker.make(number, &mut value);
-            cache.set(&key(number), &value).map_err(|error| BenchError::Usage(error.to_string()))?;
+            subject.load(&key(number), &value)?;
         }
-        note();
+        subject.end_load()?;
+        resident_bytes_max = subject.resident_bytes().max(resident_bytes_max);
         let mut random = SmallRng::seed_from_u64(self.options.seed);
         let mut zone_hit_ns = Vec::new();
         let requests = self.options.requests;
-        let mut start = cache.stats().total();
+        let mut start = PartitionStats::default();
         let (mut misses, mut busy_ns) = (0, 0_u64);
         for request in 0..2 * requests {
             if request == requests {
-                (start, misses, busy_ns) = (cache.stats().total(), 0, 0);
+                start = subject.stats()?;
+                (misses, busy_ns) = (0, 0);
                 zone_hit_ns.clear();
             }
             if request % (requests / 8).max(1) == 0 {
-                note();
+                resident_bytes_max = subject.resident_bytes().max(resident_bytes_max);
             }
             let number = self.draw(request, &mut random);
             self.maker.make(number, &mut value);
-            let is_sample = request.is_multiple_of(GETS_PER_SAMPLE);
-            let hits = if is_sample { cache.stats().total().zone.hits } else { 0 };
+            let is_sample = subject.memory().is_some() && request.is_multiple_of(GETS_PER_SAMPLE);
+            let hits = if is_sample { subject.stats()?.zone.hits } else { 0 };
             let began = Instant::now();
-            let found = cache.get_with(&key(number), |item| item.value == value);
+            let found = subject.get(&key(number), &value)?;
             let ns = began.elapsed().as_nanos() as u64;
             busy_ns += ns;
             match found {
                 Some(true) => {
-                    if is_sample && cache.stats().total().zone.hits > hits {
+                    if is_sample && subject.stats()?.zone.hits > hits {
                         zone_hit_ns.push(ns);
                     }
                 }
@@ -113,24 +205,22 @@ impl Trace<'_> {
                 None => {
                     misses += 1;
                     let began = Instant::now();
-                    cache.set(&key(number), &value).map_err(|error| BenchError::Usage(error.to_string()))?;
+                    subject.set(&key(number), &value)?;
                     busy_ns += began.elapsed().as_nanos() as u64;
                 }
             }
         }
-        note();
-        let stats = cache.stats().total();
-        let zone_hits = stats.zone.hits - start.zone.hits;
+        resident_bytes_max = subject.resident_bytes().max(resident_bytes_max);
+        let stats = subject.stats()?;
         Ok(Measured {
             stats,
             gets: requests as u64,
             misses,
-            hot_hits: stats.hits - start.hits - zone_hits,
-            zone_hits,
+            zone_hits: stats.zone.hits - start.zone.hits,
             ns_per_request: busy_ns as f64 / requests.max(1) as f64,
             zone_hit_ns,
             resident_bytes_max,
-            memory_limit: self.options.memory,
+            memory: subject.memory().unwrap_or(resident_bytes_max),
         })
     }
 
@@ -144,12 +234,20 @@ impl Trace<'_> {
         (u64::from(self.zipf.draw(random)) * 0x9e37_79b1 + 17) % self.keys
     }
 
-    fn measurement(&self, case: &str, payload: usize, measured: &Measured, plain: &Measured) -> Measurement {
-        let Measured { stats, gets, misses, hot_hits, zone_hits, .. } = measured;
+    fn measurement(
+        &self,
+        case: &str,
+        payload: usize,
+        measured: &Measured,
+        cases: &[(&str, Measured)],
+    ) -> Measurement {
+        let Measured { stats, gets, misses, zone_hits, .. } = measured;
         let zone = &stats.zone;
-        let per_mib =
-            |measured: &Measured| measured.stats.items as f64 / (measured.memory_limit >> 20).max(1) as f64;
+        let per_mib = |measured: &Measured| measured.stats.items as f64 / (measured.memory as f64 / MIB);
         let share = |part: u64, all: u64| part as f64 / all.max(1) as f64;
+        let other = |name: &str| cases.iter().find(|(case, _)| *case == name).map(|(_, measured)| measured);
+        let items_ratio = |name: &str| other(name).map(|other| per_mib(measured) / per_mib(other));
+        let misses_ratio = |name: &str| other(name).map(|other| share(*misses, other.misses));
         let mut zone_hit_ns = measured.zone_hit_ns.clone();
         zone_hit_ns.sort_unstable();
         let headers = zone.blocks * 24 + zone.items * 2 + zone.directory_bytes;
@@ -159,14 +257,21 @@ impl Trace<'_> {
             .config("codec", self.options.codec.codec().to_string())
             .config("keys", self.keys)
             .config("payload_bytes_mean", payload)
-            .config("memory_bytes", measured.memory_limit)
+            .config("memory_bytes", measured.memory)
             .metric("items_per_mib", per_mib(measured))
-            .metric("items_ratio_to_cache", per_mib(measured) / per_mib(plain))
+            .metric("items_ratio_to_cache", items_ratio("plain"))
+            .metric("items_ratio_to_memcached", items_ratio("memcached"))
             .metric("miss_ratio", share(*misses, *gets))
-            .metric("misses_ratio_to_cache", share(*misses, plain.misses))
-            .metric("n_hit_share", share(*hot_hits, hot_hits + zone_hits))
-            .metric("n_zone_share", share(stats.log_bytes_max, measured.memory_limit))
+            .metric("misses_ratio_to_cache", misses_ratio("plain"))
+            .metric("misses_ratio_to_memcached", misses_ratio("memcached"))
+            .metric("n_hit_share", share(gets - misses - zone_hits, gets - misses))
+            .metric("n_zone_share", share(stats.log_bytes_max, measured.memory))
             .metric("compression_ratio", zone.compression_ratio())
+            .metric("zone_item_bytes", share(zone.block_bytes, zone.items))
+            .metric("zone_fill", share(zone.block_bytes, zone.arena_bytes))
+            .metric("zone_share", share(zone.arena_bytes + zone.directory_bytes, measured.memory))
+            .metric("block_items", share(zone.items, zone.blocks))
+            .metric("blocks_moved_per_item", share(zone.blocks_moved, zone.demoted))
             .metric("metadata_bytes_per_item", share(headers, zone.items))
             .metric("decompressions_per_get", share(*zone_hits, *gets))
             .metric("z_hit_us", zone_hit_ns.get(zone_hit_ns.len() / 2).map(|&ns| ns as f64 / 1000.0))

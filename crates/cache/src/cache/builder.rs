@@ -17,7 +17,7 @@ use crate::partition::{Common, Partition};
 use crate::partitions::Partitions;
 use crate::region::POSITION_BITS;
 use crate::sync::AtomicU64;
-use crate::zone::Codec;
+use crate::zone::{Codec, Compression, Dictionaries};
 
 use super::handle::Cache;
 
@@ -251,10 +251,11 @@ impl Builder {
     pub fn build_as<A: Access>(mut self) -> Result<Cache<A>, BuildError> {
         self.common = self.common.started();
         let shape = self.shape_of::<A>(self.numbers(self.memory_limit))?;
+        let codec = self.compressed.map_or_else(Codec::default, |compressed| compressed.codec);
+        let compression = Compression::new(codec, self.memory_limit);
         let partition = |_| {
             let policy = Evicting::new(self.eviction, self.position_bits);
-            let codec = self.compressed.map_or_else(Codec::default, |compressed| compressed.codec);
-            Partition::evicting(self.common.clone(), policy, shape, codec)
+            Partition::evicting(self.common.clone(), policy, shape, compression.clone())
         };
         let all = (0..self.partitions).map(partition).collect::<Result<A::Parts<_>, _>>()?;
         let hasher = self.common.hasher.clone();
@@ -302,7 +303,14 @@ impl Builder {
         let bytes = share.checked_sub(size_of::<Partition<Evicting, A>>())?;
         match self.compressed {
             None => Shape::within(bytes, purpose),
-            Some(Compressed { hot_percent, .. }) => Shape::with_zone(bytes, purpose, hot_percent.into()),
+            Some(Compressed { codec, hot_percent }) => {
+                let shared = if codec.learns() {
+                    Dictionaries::bytes_max(share * self.partitions).div_ceil(self.partitions)
+                } else {
+                    0
+                };
+                Shape::with_zone(bytes.checked_sub(shared)?, purpose, hot_percent.into())
+            }
         }
     }
 }

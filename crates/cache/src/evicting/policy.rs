@@ -14,7 +14,7 @@ use crate::item::{Header, Metadata};
 use crate::memory::UNIT_BYTES;
 use crate::partition::{Body, Common, Counters, Found, Partition, Policy, ReadCounters};
 use crate::region::{Logs, MAIN, PROBATION, Region};
-use crate::zone::{Codec, Lookup, Zone};
+use crate::zone::{Compression, Lookup, Zone};
 
 use super::promotions::Promotions;
 use super::shape::{Shape, TierShape};
@@ -63,10 +63,11 @@ impl<A: Access> Partition<Evicting, A> {
     ///
     /// # Errors
     /// The system's error if it refuses the memory.
-    pub fn evicting(common: Common, mut policy: Evicting, shape: Shape, codec: Codec) -> io::Result<Self> {
+    pub fn evicting(common: Common, policy: Evicting, shape: Shape, by: Compression) -> io::Result<Self> {
+        let mut policy = policy;
         let body = policy.body(shape, 0)?;
         if let Some(TierShape { zone, split }) = shape.tiers {
-            policy.tiers = Some(Box::new(Tiers::new(Zone::new(zone, codec)?, split)));
+            policy.tiers = Some(Box::new(Tiers::new(Zone::new(zone, by)?, split)));
         }
         let partition = Self::new(common, policy, body);
         if let Some((tiers, TierShape { split, .. })) = partition.policy.tiers.as_deref().zip(shape.tiers) {
@@ -332,7 +333,7 @@ mod tests {
         let purpose = Purpose { payload: 16, cell_payload, item_bytes_max: 1 << 16, has_probation: true };
         let policy = Evicting::new(Eviction::S3Fifo, crate::region::POSITION_BITS);
         let shape = Shape::within(1 << 20, purpose).unwrap();
-        Partition::evicting(Common::default(), policy, shape, Codec::default()).unwrap()
+        Partition::evicting(Common::default(), policy, shape, Compression::default()).unwrap()
     }
 
     fn hash(partition: &Part, number: u32) -> KeyHash {

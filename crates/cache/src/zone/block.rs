@@ -1,10 +1,10 @@
 //! The format of a block in memory: a header that answers most questions without decompression, and the items.
 //!
 //! ```text
-//!  word 0    [ prefix:27 | depth:5 | dictionary:2 | codec:2 | tail items:3 | items:6 | slack:3 | words:16 ]
+//!  word 0    [ prefix:27 | depth:5 | dictionaries:4 | tail items:3 | items:6 | slack:3 | words:16 ]
 //!  word 1    [ dead, one bit an item:32 | accessed, one bit an item:32 ]
 //!  word 2    [ time:26 | item:6 ] ×2        the two last accesses
-//!  then      fingerprints, 16 bits an item; items of the tail, as they are; the other items, compressed together
+//!  then      fingerprints, 16 bits an item; items of the tail, as they are; the other items, in compressed chunks
 //!
 //!  item      [ key length ][ value length ×4 + has expiry ×2 + has flags ][ expiry ][ flags ] key, value
 //! ```
@@ -17,6 +17,7 @@ use crate::item::Metadata;
 use crate::memory::{Ring, UNIT_BYTES};
 use crate::sync::Ordering;
 
+use super::chunk::DICTIONARIES;
 use super::directory::DEPTH_MAX;
 
 /// Maximum items of a block.
@@ -29,9 +30,8 @@ const WORDS_BITS: u32 = 16;
 const SLACK_SHIFT: u32 = WORDS_BITS;
 const ITEMS_SHIFT: u32 = SLACK_SHIFT + 3;
 const TAIL_SHIFT: u32 = ITEMS_SHIFT + 6;
-const CODEC_SHIFT: u32 = TAIL_SHIFT + 3;
-const DICTIONARY_SHIFT: u32 = CODEC_SHIFT + 2;
-const DEPTH_SHIFT: u32 = DICTIONARY_SHIFT + 2;
+const DICTIONARIES_SHIFT: u32 = TAIL_SHIFT + 3;
+const DEPTH_SHIFT: u32 = DICTIONARIES_SHIFT + DICTIONARIES as u32;
 const PREFIX_SHIFT: u32 = DEPTH_SHIFT + 5;
 
 const _: () = assert!(PREFIX_SHIFT + DEPTH_MAX == u64::BITS && DEPTH_MAX < 32);
@@ -48,9 +48,8 @@ pub(super) struct Head {
     pub items: u32,
     /// Of the items, those at the end that are not compressed.
     pub tail: u32,
-    /// Number of the codec.
-    pub codec: u32,
-    pub dictionary: u32,
+    /// Places of the dictionaries that its chunks need, one bit each.
+    pub dictionaries: u32,
     /// Bits that all keys of the block have in common, and how many.
     pub depth: u32,
     pub prefix: u32,
@@ -62,8 +61,7 @@ impl Head {
             | u64::from(self.slack) << SLACK_SHIFT
             | u64::from(self.items) << ITEMS_SHIFT
             | u64::from(self.tail) << TAIL_SHIFT
-            | u64::from(self.codec) << CODEC_SHIFT
-            | u64::from(self.dictionary) << DICTIONARY_SHIFT
+            | u64::from(self.dictionaries) << DICTIONARIES_SHIFT
             | u64::from(self.depth) << DEPTH_SHIFT
             | u64::from(self.prefix) << PREFIX_SHIFT
     }
@@ -75,8 +73,7 @@ impl Head {
             slack: bits(SLACK_SHIFT, 3),
             items: bits(ITEMS_SHIFT, 6),
             tail: bits(TAIL_SHIFT, 3),
-            codec: bits(CODEC_SHIFT, 2),
-            dictionary: bits(DICTIONARY_SHIFT, 2),
+            dictionaries: bits(DICTIONARIES_SHIFT, DICTIONARIES as u32),
             depth: bits(DEPTH_SHIFT, 5),
             prefix: bits(PREFIX_SHIFT, DEPTH_MAX),
         }

@@ -4,6 +4,7 @@ use crate::memory::{Ring, UNIT_BYTES};
 use crate::sync::Ordering;
 
 use super::block::{Block, Head, ITEMS_MAX, Records};
+use super::codec::Encoder;
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -41,6 +42,12 @@ impl Draft {
         self.fingerprints[number as usize] = fingerprint;
         self.accessed |= u32::from(is_accessed) << number;
         self.head.items += 1;
+    }
+
+    /// Appends a chunk of the next `items` items to the payload.
+    pub fn add_chunk(&mut self, encoder: &mut Encoder, items: usize, raw: &[u8]) {
+        let coding = encoder.encode(items, raw, &mut self.payload);
+        self.head.dictionaries |= coding.dictionaries();
     }
 
     /// Determines its words and slack, and returns the words.

@@ -18,10 +18,13 @@
 
 mod arena;
 mod block;
+mod chunk;
 mod codec;
 mod contents;
+mod dictionary;
 mod directory;
 mod draft;
+mod learned;
 mod put;
 mod read;
 mod rebuild;
@@ -39,6 +42,7 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
 use arena::Arena;
 use block::Block;
+use chunk::DICTIONARIES;
 use codec::Encoder;
 use contents::Contents;
 use directory::{Directory, Path};
@@ -46,12 +50,17 @@ use draft::Draft;
 use rebuild::Rebuild;
 
 pub use codec::Codec;
+pub(crate) use codec::Compression;
+pub(crate) use dictionary::Dictionaries;
 pub(crate) use read::{Lookup, Seen};
 pub use stats::ZoneStats;
 
-/// Bytes of the items of a full block before compression. The thesis (§3.2.2) has 2 KiB; a split leaves two halves, so
-/// that blocks have three quarters of this on average.
+/// Maximum bytes of the items of a block before compression, if they are compressed together. The thesis (§3.2.2) has
+/// 2 KiB; a split leaves two halves, so that blocks have three quarters of this on average.
 const BLOCK_BYTES: usize = if cfg!(loom) { 128 } else { 3072 };
+
+/// Maximum bytes of the items of a block before compression, if chunks of it have a dictionary.
+const CHUNKED_BLOCK_BYTES: usize = if cfg!(loom) { 128 } else { 6144 };
 
 /// Maximum bytes of a block's tail: items that wait to be compressed together with the others. A block is compressed
 /// again for every second item; with 384 bytes a tenth less often, in 3 % more memory.
@@ -110,6 +119,7 @@ pub(crate) struct Zone {
     /// Maximum bytes of an item here.
     item_bytes_max: usize,
     directory: Directory,
+    compression: Compression,
     /// A lock only because the compiler does not know the partition's gate; its holder never waits.
     writer: Mutex<Writer>,
     pub counters: Counters,
@@ -130,6 +140,8 @@ struct Writer {
     sweep_low: u64,
     /// The state of a generator of random numbers.
     random: u64,
+    /// Blocks that need the dictionary in each place.
+    dictionary_blocks: [u64; DICTIONARIES],
 }
 
 /// Counters of a zone, which the writer keeps behind the partition's gate.
@@ -161,7 +173,7 @@ impl Zone {
     ///
     /// # Errors
     /// The system's error if it refuses the memory.
-    pub fn new(shape: ZoneShape, codec: Codec) -> io::Result<Self> {
+    pub fn new(shape: ZoneShape, compression: Compression) -> io::Result<Self> {
         let words = shape.arena_bytes / UNIT_BYTES;
         let item_bytes_max = ITEM_BYTES_MAX.min(shape.segment_bytes / 4);
         Ok(Self {
@@ -172,7 +184,7 @@ impl Zone {
             directory: Directory::new(shape.depth_max)?,
             writer: Mutex::new(Writer {
                 arena: Arena::new(words as u64, (shape.segment_bytes / UNIT_BYTES) as u32),
-                encoder: Encoder::new(codec),
+                encoder: Encoder::new(compression.clone()),
                 contents: Contents::default(),
                 draft: Draft::default(),
                 rebuild: Rebuild::default(),
@@ -180,7 +192,9 @@ impl Zone {
                 item: Vec::new(),
                 sweep_low: 0,
                 random: 0x9e37_79b9_7f4a_7c15,
+                dictionary_blocks: [0; DICTIONARIES],
             }),
+            compression,
             counters: Counters::default(),
         })
     }
@@ -212,10 +226,26 @@ impl Zone {
         let mut writer = self.writer();
         self.directory.clear();
         writer.arena.clear(&self.ring);
+        let blocks = std::mem::take(&mut writer.dictionary_blocks);
+        if let Some(dictionaries) = &self.compression.dictionaries {
+            dictionaries.count_dropped(blocks);
+        }
         let items = self.counters.items.swap(0, Ordering::Relaxed);
         add(&self.counters.removed, items);
         self.counters.blocks.store(0, Ordering::Relaxed);
         self.note_sizes(&writer);
+    }
+
+    /// Writer: a block that needs the dictionaries `after`, one bit each, replaces one that needs those of `before`.
+    fn count_dictionaries(&self, blocks: &mut [u64; DICTIONARIES], after: u32, before: u32) {
+        let Some(dictionaries) = self.compression.dictionaries.as_ref().filter(|_| after != before) else {
+            return;
+        };
+        dictionaries.count_users(after, before);
+        for (place, blocks) in blocks.iter_mut().enumerate() {
+            let bit = |all: u32| u64::from(all >> place & 1);
+            *blocks = *blocks + bit(after) - bit(before);
+        }
     }
 
     fn note_sizes(&self, writer: &Writer) {

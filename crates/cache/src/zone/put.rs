@@ -36,6 +36,7 @@ impl Zone {
             return;
         }
         let mut writer = self.writer();
+        writer.encoder.sample(item);
         self.make_room(&mut writer, common);
         let path = Path::of(hash);
         match self.block(path) {
@@ -54,7 +55,8 @@ impl Zone {
         self.note_sizes(&writer);
     }
 
-    /// Adds an item to the tail of a block, if there is room.
+    /// Adds an item to the tail of a block if there is room, or the tail with the item as another chunk if that is
+    /// small enough.
     fn append(
         &self,
         writer: &mut Writer,
@@ -63,30 +65,42 @@ impl Zone {
         fingerprint: u16,
         item: Record<'_>,
     ) -> bool {
-        let Writer { arena, contents, draft, raw, .. } = writer;
-        if block.head.tail as usize == TAIL_ITEMS_MAX || block.head.items as usize == ITEMS_MAX {
+        let Writer { arena, contents, draft, encoder, raw, dictionary_blocks, .. } = writer;
+        let head = block.head;
+        if head.items as usize == ITEMS_MAX || head.payload_bytes() > self.raw_bytes_max {
             return false;
         }
         raw.clear();
         item.write(raw);
-        contents.copy(block);
-        let tail_bytes = contents.tail_bytes().filter(|bytes| bytes + raw.len() <= TAIL_BYTES_MAX);
-        let Some(tail_bytes) = tail_bytes else { return false };
+        contents.copy(block, &self.compression);
+        let Some(tail_bytes) = contents.tail_bytes() else { return false };
+        let (tail, chunks) = contents.payload().split_at(tail_bytes);
         draft.copy(block);
         draft.add(fingerprint, false);
-        draft.head.tail += 1;
-        let (tail, compressed) = contents.payload().split_at(tail_bytes);
-        for part in [tail, raw, compressed] {
-            draft.payload.extend_from_slice(part);
+        let bytes = tail_bytes + raw.len();
+        if bytes <= TAIL_BYTES_MAX && (head.tail as usize) < TAIL_ITEMS_MAX {
+            draft.head.tail += 1;
+            for part in [tail, raw, chunks] {
+                draft.payload.extend_from_slice(part);
+            }
+        } else if encoder.chunk_bytes() < usize::MAX {
+            draft.payload.extend_from_slice(chunks);
+            raw.splice(0..0, tail.iter().copied());
+            let coding = encoder.encode(head.tail as usize + 1, raw, &mut draft.payload);
+            draft.head.dictionaries |= coding.dictionaries();
+            draft.head.tail = 0;
+        } else {
+            return false;
         }
         let words = draft.finish();
         let Some(unit) = arena.reserve(words) else { return false };
         draft.write(&self.ring, unit);
+        self.count_dictionaries(dictionary_blocks, draft.head.dictionaries, head.dictionaries);
         {
             let _changing = self.directory.begin_change(path);
-            self.directory.set(block.head.prefix, block.head.depth, Some(Handle::at(unit)));
+            self.directory.set(head.prefix, head.depth, Some(Handle::at(unit)));
         }
-        arena.drop_block(block.unit as u32, block.head.words);
+        arena.drop_block(block.unit as u32, head.words);
         true
     }
 
@@ -118,7 +132,7 @@ impl Zone {
         left_out: u32,
         keeps_marks: bool,
     ) {
-        writer.contents.copy(block);
+        writer.contents.copy(block, &self.compression);
         if writer.contents.decompress(self.raw_bytes_max).is_none() {
             debug_assert!(false, "a block that was written is sound");
             let items = all(block.head.items as usize) & !left_out;

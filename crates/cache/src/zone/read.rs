@@ -93,7 +93,7 @@ impl Zone {
         if matches & !dead == 0 {
             return if matches == 0 { Look::Absent } else { Look::Hidden };
         }
-        contents.copy(&block);
+        contents.copy(&block, &self.compression);
         Look::Candidates(handle, matches & !dead)
     }
 
@@ -118,7 +118,7 @@ impl Zone {
         let version = self.directory.version(path).begin_read();
         let block = self.block(path)?;
         with_contents(|contents| {
-            contents.copy(&block);
+            contents.copy(&block, &self.compression);
             contents.decompress(self.raw_bytes_max)?;
             let mut items = contents.items().enumerate();
             let (item, found) = items.find(|(number, item)| {
@@ -179,7 +179,7 @@ impl Zone {
                     let version = self.directory.version(path).begin_read();
                     let block = self.block(path);
                     if let Some(block) = &block {
-                        contents.copy(block);
+                        contents.copy(block, &self.compression);
                     }
                     let dead_and_depth = block.map(|block| (block.dead(), block.head.depth));
                     let depth = self.directory.depth();
@@ -216,7 +216,7 @@ impl Zone {
             if let Some(block) = self.block(path) {
                 depth = block.head.depth;
                 let expired = with_contents(|contents| {
-                    contents.copy(&block);
+                    contents.copy(&block, &self.compression);
                     contents.decompress(self.raw_bytes_max)?;
                     let expired =
                         contents.items().enumerate().filter(|(_, item)| is_expired(item.metadata, common));

@@ -6,11 +6,10 @@ use crate::partition::Common;
 use crate::sync::Ordering;
 
 use super::block::{Block, ITEMS_MAX, Record, Records};
-use super::codec::Encoder;
+use super::codec::DICTIONARY_CHUNK_BYTES;
 use super::contents::Contents;
 use super::directory::{Handle, Path, STRIPE_BITS};
-use super::draft::Draft;
-use super::{BLOCK_BYTES, Writer, Zone, add, fingerprint, is_expired};
+use super::{BLOCK_BYTES, CHUNKED_BLOCK_BYTES, Writer, Zone, add, fingerprint, is_expired};
 
 /// An item that stays.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +107,11 @@ impl Rebuild {
     }
 }
 
+/// Maximum bytes of the items of a block with chunks of `chunk_bytes`.
+pub(super) fn block_bytes(chunk_bytes: usize) -> usize {
+    if chunk_bytes <= DICTIONARY_CHUNK_BYTES { CHUNKED_BLOCK_BYTES } else { BLOCK_BYTES }
+}
+
 impl Zone {
     /// Replaces the blocks of the keys whose paths start with the `depth` bits of `prefix`, all of which are in
     /// `before`, by blocks of the items in `rebuild`. Returns how many items found no room and are dropped.
@@ -130,6 +134,7 @@ impl Zone {
         }
         for block in before {
             writer.arena.drop_block(block.unit as u32, block.head.words);
+            self.count_dictionaries(&mut writer.dictionary_blocks, 0, block.head.dictionaries);
         }
         let blocks = rebuild.placed.iter().filter(|placed| placed.handle.is_some()).count();
         add(&self.counters.blocks, (blocks as u64).wrapping_sub(before.len() as u64));
@@ -148,7 +153,9 @@ impl Zone {
     ) -> u64 {
         let kept = &mut rebuild.kept[items.clone()];
         let bytes: usize = kept.iter().map(|kept| kept.end - kept.start).sum();
-        let is_full = kept.len() > ITEMS_MAX || bytes > BLOCK_BYTES && kept.len() > 1;
+        let chunk_bytes = writer.encoder.chunk_bytes();
+        let bytes_max = block_bytes(chunk_bytes);
+        let is_full = kept.len() > ITEMS_MAX || bytes > bytes_max && kept.len() > 1;
         if is_full && self.directory.deepen(depth + 1) {
             kept.sort_by_key(|kept| kept.path.bit(depth));
             let first = items.start + kept.partition_point(|kept| !kept.path.bit(depth));
@@ -157,47 +164,45 @@ impl Zone {
         }
         let mut dropped = 0;
         let Rebuild { pool, kept, records, raw, placed } = rebuild;
-        let Writer { arena, encoder, draft, .. } = writer;
-        raw.clear();
+        let Writer { arena, encoder, draft, dictionary_blocks, .. } = writer;
         draft.clear(prefix, depth);
         let mut number_now = [None; ITEMS_MAX + 1];
+        let (mut bytes, mut chunk_items) = (0, 0);
+        raw.clear();
         for kept in &kept[items] {
             // Blocks that cannot be told apart by another bit take what they can.
             let len = kept.end - kept.start;
-            if draft.head.items as usize == ITEMS_MAX || !raw.is_empty() && raw.len() + len > BLOCK_BYTES {
+            if draft.head.items as usize == ITEMS_MAX || bytes > 0 && bytes + len > bytes_max {
                 dropped += 1;
                 continue;
+            }
+            if chunk_items > 0 && raw.len() + len > chunk_bytes {
+                draft.add_chunk(encoder, chunk_items, raw);
+                chunk_items = 0;
+                raw.clear();
             }
             if let Some(before) = kept.number_before {
                 number_now[before] = Some(draft.head.items as usize);
             }
             raw.extend_from_slice(&pool[kept.start..kept.end]);
             draft.add(kept.fingerprint, kept.is_accessed);
+            (bytes, chunk_items) = (bytes + len, chunk_items + 1);
         }
         let mut handle = None;
-        if draft.head.items > 0 {
+        if chunk_items > 0 {
+            draft.add_chunk(encoder, chunk_items, raw);
             draft.records = records.renumbered(|item| number_now.get(item).copied().flatten());
-            handle = self.write(arena, encoder, draft, raw);
-            if handle.is_none() {
+            let words = draft.finish();
+            if let Some(unit) = arena.reserve(words) {
+                draft.write(&self.ring, unit);
+                self.count_dictionaries(dictionary_blocks, draft.head.dictionaries, 0);
+                handle = Some(Handle::at(unit));
+            } else {
                 dropped += u64::from(draft.head.items);
             }
         }
         placed.push(Placed { prefix, depth, handle });
         dropped
-    }
-
-    fn write(
-        &self,
-        arena: &mut super::arena::Arena,
-        encoder: &mut Encoder,
-        draft: &mut Draft,
-        raw: &[u8],
-    ) -> Option<Handle> {
-        draft.head.codec = encoder.encode(raw, &mut draft.payload);
-        let words = draft.finish();
-        let unit = arena.reserve(words)?;
-        draft.write(&self.ring, unit);
-        Some(Handle::at(unit))
     }
 
     /// Writer: the fewest bits that tell apart the keys on a path, which has no block, from those that have blocks.

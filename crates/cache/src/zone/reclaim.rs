@@ -9,7 +9,8 @@ use crate::sync::Ordering;
 use super::arena::Arena;
 use super::block::{Block, ITEMS_MAX, all};
 use super::directory::{Handle, Path, STRIPE_BITS};
-use super::{BLOCK_BYTES, Writer, Zone, add};
+use super::rebuild::block_bytes;
+use super::{Writer, Zone, add};
 
 /// Blocks that one write may sweep beyond what its own item needs, and segments that it empties before it drops items
 /// to get room.
@@ -56,7 +57,8 @@ impl Zone {
         writer.sweep_low = (writer.sweep_low | u64::MAX >> block.head.depth).wrapping_add(1);
         let (dead, accessed) = (block.dead(), block.accessed());
         let unused = all(block.head.items as usize) & !dead & !accessed;
-        if unused == 0 && dead == 0 {
+        let obsolete = self.compression.dictionaries.as_ref().map_or(0, |all| all.obsolete());
+        if unused == 0 && dead == 0 && block.head.dictionaries & obsolete == 0 {
             block.set_marks(0, 0);
             return;
         }
@@ -68,7 +70,7 @@ impl Zone {
         self.count_gone(&self.counters.evicted, u64::from(victims.count_ones()));
         let mut before = vec![block];
         let (mut prefix, mut depth) = (block.head.prefix, block.head.depth);
-        if let Some(sibling) = self.small_sibling(&block, rebuild.len(), rebuild.bytes()) {
+        if let Some(sibling) = self.small_sibling(writer, &block, rebuild.len(), rebuild.bytes()) {
             self.keep(writer, common, &mut rebuild, &sibling, sibling.dead(), true);
             before.push(sibling);
             depth -= 1;
@@ -100,7 +102,13 @@ impl Zone {
 
     /// The block that differs from this one in the last bit only, if the items of both would fill at most three
     /// quarters of a block. The thesis never joins blocks, although replacement halves them.
-    fn small_sibling(&self, block: &Block<'_>, items: usize, bytes: usize) -> Option<Block<'_>> {
+    fn small_sibling(
+        &self,
+        writer: &mut Writer,
+        block: &Block<'_>,
+        items: usize,
+        bytes: usize,
+    ) -> Option<Block<'_>> {
         let depth = block.head.depth;
         if depth <= STRIPE_BITS {
             return None;
@@ -108,7 +116,8 @@ impl Zone {
         let sibling = self.block(Path(u64::from(block.head.prefix ^ 1 << (depth - 1))))?;
         let live = (all(sibling.head.items as usize) & !sibling.dead()).count_ones() as usize;
         let mean = bytes.checked_div(items).unwrap_or(0);
-        let fits = items + live <= ITEMS_MAX * 3 / 4 && bytes + live * mean <= BLOCK_BYTES * 3 / 4;
+        let bytes_max = block_bytes(writer.encoder.chunk_bytes());
+        let fits = items + live <= ITEMS_MAX * 3 / 4 && bytes + live * mean <= bytes_max * 3 / 4;
         (sibling.head.depth == depth && fits).then_some(sibling)
     }
 

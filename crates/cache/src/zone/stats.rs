@@ -37,6 +37,10 @@ pub struct ZoneStats {
     pub raw_bytes_encoded: u64,
     /// The same bytes after compression.
     pub bytes_encoded: u64,
+    /// Bytes of the dictionaries that all partitions of the cache share.
+    pub dictionary_bytes: u64,
+    /// Dictionaries that were learned for them, since the start.
+    pub dictionaries_learned: u64,
 }
 
 impl ZoneStats {
@@ -66,6 +70,8 @@ impl std::ops::Add for ZoneStats {
             blocks_moved: self.blocks_moved + other.blocks_moved,
             raw_bytes_encoded: self.raw_bytes_encoded + other.raw_bytes_encoded,
             bytes_encoded: self.bytes_encoded + other.bytes_encoded,
+            dictionary_bytes: self.dictionary_bytes.max(other.dictionary_bytes),
+            dictionaries_learned: self.dictionaries_learned.max(other.dictionaries_learned),
         }
     }
 }
@@ -76,6 +82,9 @@ impl Zone {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = &self.counters;
         let [raw_bytes_encoded, bytes_encoded] = self.writer().encoder.bytes;
+        let dictionaries = self.compression.dictionaries.as_ref();
+        let (dictionary_bytes, dictionaries_learned) =
+            dictionaries.map_or((0, 0), |dictionaries| dictionaries.figures());
         ZoneStats {
             hits: 0,
             items: load(&counters.items),
@@ -92,6 +101,8 @@ impl Zone {
             blocks_moved: load(&counters.moved),
             raw_bytes_encoded,
             bytes_encoded,
+            dictionary_bytes,
+            dictionaries_learned,
         }
     }
 }

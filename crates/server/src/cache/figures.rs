@@ -15,6 +15,9 @@ const RATIO: Metric =
     Metric::gauge("cache_compression_ratio", "Bytes of items by the bytes of their compressed blocks.");
 const HOT: Metric = Metric::gauge("cache_hot_zone_bytes_max", "Bytes that the hot zone may use at present.");
 
+const DICTIONARIES: Metric =
+    Metric::counter("cache_dictionaries_learned", "Dictionaries that were learned from items of the cache.");
+
 /// Writes the figures of a cache, all partitions together.
 pub(super) fn observe_cache(total: &PartitionStats, sink: &mut dyn MetricSink) {
     let zone = &total.zone;
@@ -33,6 +36,7 @@ pub(super) fn observe_cache(total: &PartitionStats, sink: &mut dyn MetricSink) {
             ("index", total.index_bytes_now),
             ("items", total.log_bytes_used),
             ("compressed", zone.arena_bytes + zone.directory_bytes),
+            ("dictionaries", zone.dictionary_bytes),
         ],
     );
     by(
@@ -46,5 +50,6 @@ pub(super) fn observe_cache(total: &PartitionStats, sink: &mut dyn MetricSink) {
     );
     sink.number(MISSES, &[], total.misses as f64);
     sink.number(HOT, &[], total.log_bytes_max as f64);
+    sink.number(DICTIONARIES, &[], zone.dictionaries_learned as f64);
     sink.number(RATIO, &[], zone.compression_ratio());
 }

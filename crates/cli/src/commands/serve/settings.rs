@@ -29,7 +29,8 @@ pub struct Settings {
     /// Bytes of key and value of an item in the cache, on average, by which its memory is divided; 128 by default
     #[arg(long, value_name = "N", requires = "cache")]
     pub cache_item_bytes: Option<usize>,
-    /// Keep items that the cache evicts in compressed blocks within its size, so that it holds more of them
+    /// Keep items that the cache evicts in compressed blocks within its size, so that it holds more of them: lz4, or
+    /// zstd with a dictionary that is learned from the items
     #[arg(long, value_name = "CODEC", requires = "cache")]
     pub compress: Option<Compression>,
     /// Second directory of the database, for tables of young levels. A database that has one needs it each time

@@ -82,8 +82,9 @@ impl FromStr for Compression {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "lz4" => Ok(Self(Codec::Lz4)),
+            "zstd" => Ok(Self(Codec::Zstd)),
             "none" => Ok(Self(Codec::None)),
-            _ => Err("expected lz4, or none for blocks that are not compressed".to_owned()),
+            _ => Err("expected lz4, zstd, or none for blocks that are not compressed".to_owned()),
         }
     }
 }

@@ -1,0 +1,182 @@
+//! memcached as the peer of a cache with a compressed zone: started on a socket of its own, measured by its process.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::error::BenchError;
+
+/// How long the program may take until it accepts connections.
+const START: Duration = Duration::from_secs(10);
+
+/// Sets that are sent together while loading.
+const SETS_PER_BATCH: usize = 64;
+
+/// A running memcached, which ends with this value.
+#[derive(Debug)]
+pub struct Memcached {
+    child: Child,
+    stream: BufReader<UnixStream>,
+    line: Vec<u8>,
+    /// Sets without their answers.
+    pending: Vec<u8>,
+    pending_sets: usize,
+    resident_bytes_before: u64,
+    socket: PathBuf,
+}
+
+impl Memcached {
+    /// Starts `program` with room for `memory` bytes of items, one thread, and its defaults otherwise.
+    ///
+    /// # Errors
+    /// [`BenchError::Usage`] if it does not start.
+    pub fn start(program: &Path, memory: u64) -> Result<Self, BenchError> {
+        let socket = std::env::temp_dir().join(format!("alluvium-bench-{}.sock", std::process::id()));
+        let mut command = Command::new(program);
+        command.args(["-t", "1", "-m", &(memory >> 20).max(1).to_string(), "-s"]).arg(&socket);
+        // As root it insists on the name of a user.
+        if std::env::var_os("USER").is_none_or(|user| user == "root") {
+            command.args(["-u", "root"]);
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .map_err(|error| BenchError::Usage(format!("{}: {error}", program.display())))?;
+        let began = Instant::now();
+        let stream = loop {
+            if let Ok(stream) = UnixStream::connect(&socket) {
+                break stream;
+            }
+            let ended = child.try_wait()?;
+            if ended.is_some() || began.elapsed() > START {
+                // It may have ended by itself.
+                let _ = child.kill();
+                child.wait()?;
+                return Err(BenchError::Usage(format!("{} does not answer", program.display())));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        };
+        let mut started = Self {
+            child,
+            stream: BufReader::new(stream),
+            line: Vec::new(),
+            pending: Vec::new(),
+            pending_sets: 0,
+            resident_bytes_before: 0,
+            socket,
+        };
+        started.items()?;
+        started.resident_bytes_before = started.process_bytes();
+        Ok(started)
+    }
+
+    /// Resident bytes of the process, without those before the first item.
+    pub fn resident_bytes(&self) -> u64 {
+        self.process_bytes().saturating_sub(self.resident_bytes_before)
+    }
+
+    fn process_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).map_or(0, |kib| kib << 10)
+    }
+
+    /// Items present.
+    ///
+    /// # Errors
+    /// [`BenchError`]: the connection, or an answer that is none.
+    pub fn items(&mut self) -> Result<u64, BenchError> {
+        self.stream.get_mut().write_all(b"stats\r\n")?;
+        let mut items = 0;
+        while self.read_line()? != b"END" {
+            if let Some(number) = self.line.strip_prefix(b"STAT curr_items ") {
+                items = String::from_utf8_lossy(number).trim().parse().unwrap_or(0);
+            }
+        }
+        Ok(items)
+    }
+
+    /// Whether `key` has an item, and whether it is `value`. `None` if it has none.
+    ///
+    /// # Errors
+    /// As [`items`](Self::items).
+    pub fn get(&mut self, key: &[u8], value: &[u8]) -> Result<Option<bool>, BenchError> {
+        let request = [b"get ", key, b"\r\n"].concat();
+        self.stream.get_mut().write_all(&request)?;
+        if self.read_line()? == b"END" {
+            return Ok(None);
+        }
+        let len = self.line.rsplit(|&byte| byte == b' ').next().map(String::from_utf8_lossy);
+        let len: usize = len.and_then(|len| len.parse().ok()).ok_or_else(|| self.strange())?;
+        let mut found = vec![0; len + 2];
+        self.stream.read_exact(&mut found)?;
+        if self.read_line()? != b"END" {
+            return Err(self.strange());
+        }
+        Ok(Some(found.strip_suffix(b"\r\n") == Some(value)))
+    }
+
+    /// Stores an item.
+    ///
+    /// # Errors
+    /// As [`items`](Self::items).
+    pub fn set(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        self.set_later(key, value)?;
+        self.finish_sets()
+    }
+
+    /// Stores an item soon, at the latest with [`finish_sets`](Self::finish_sets).
+    ///
+    /// # Errors
+    /// As [`items`](Self::items).
+    pub fn set_later(&mut self, key: &[u8], value: &[u8]) -> Result<(), BenchError> {
+        self.pending.extend_from_slice(b"set ");
+        self.pending.extend_from_slice(key);
+        write!(self.pending, " 0 0 {}\r\n", value.len())?;
+        self.pending.extend_from_slice(value);
+        self.pending.extend_from_slice(b"\r\n");
+        self.pending_sets += 1;
+        if self.pending_sets == SETS_PER_BATCH { self.finish_sets() } else { Ok(()) }
+    }
+
+    /// Sends the sets that wait, and reads their answers.
+    ///
+    /// # Errors
+    /// As [`items`](Self::items).
+    pub fn finish_sets(&mut self) -> Result<(), BenchError> {
+        self.stream.get_mut().write_all(&self.pending)?;
+        self.pending.clear();
+        for _ in 0..std::mem::take(&mut self.pending_sets) {
+            let line = self.read_line()?;
+            // It may have no page for items of this size.
+            if line != b"STORED" && line != b"SERVER_ERROR out of memory storing object" {
+                return Err(self.strange());
+            }
+        }
+        Ok(())
+    }
+
+    fn read_line(&mut self) -> Result<&[u8], BenchError> {
+        self.line.clear();
+        self.stream.read_until(b'\n', &mut self.line)?;
+        let len = self.line.trim_ascii_end().len();
+        self.line.truncate(len);
+        if self.line.is_empty() { Err(self.strange()) } else { Ok(&self.line) }
+    }
+
+    fn strange(&self) -> BenchError {
+        BenchError::Usage(format!("memcached answered {:?}", String::from_utf8_lossy(&self.line)))
+    }
+}
+
+impl Drop for Memcached {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
