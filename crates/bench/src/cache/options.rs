@@ -148,6 +148,7 @@ pub enum ZoneCodec {
     /// LZ4
     Lz4,
     /// zstd with a dictionary that is learned from the items
+    #[cfg(feature = "zstd")]
     Zstd,
     /// No compression
     None,
@@ -158,6 +159,7 @@ impl ZoneCodec {
     pub fn codec(self) -> Codec {
         match self {
             Self::Lz4 => Codec::Lz4,
+            #[cfg(feature = "zstd")]
             Self::Zstd => Codec::Zstd,
             Self::None => Codec::None,
         }

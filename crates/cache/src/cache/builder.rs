@@ -59,7 +59,7 @@ pub struct Builder {
 /// to blocks of some 2 KiB, which are compressed. A get that finds its item there takes some microseconds; an item that
 /// is used again soon moves back. For most absent keys the zone is asked without decompression. The memory is divided
 /// so that the hot zone serves [`hot_percent`](Self::hot_percent) of the requests that need one of the two: it grows
-/// and shrinks while the cache is used, between a tenth and nine tenths.
+/// and shrinks while the cache is used, between a tenth and six tenths.
 ///
 /// Items of more than 8 KiB, and of more than a quarter of a segment of a small zone (256 KiB in a large one), do not
 /// go to the zone. No item is larger than a quarter of the smallest hot zone. Nothing is stored in cells

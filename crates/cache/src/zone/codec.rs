@@ -249,10 +249,12 @@ mod tests {
 
     /// A codec of each kind, with a dictionary if it has one.
     fn all() -> Vec<Compression> {
-        let mut all = vec![Compression::new(Codec::Lz4, 0), Compression::new(Codec::None, 0)];
-        #[cfg(feature = "zstd")]
-        all.push(tests_with_zstd::learned().clone());
-        all
+        vec![
+            Compression::new(Codec::Lz4, 0),
+            Compression::new(Codec::None, 0),
+            #[cfg(feature = "zstd")]
+            tests_with_zstd::learned().clone(),
+        ]
     }
 
     proptest! {

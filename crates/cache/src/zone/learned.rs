@@ -156,7 +156,7 @@ mod without_zstd {
 
     /// Codes nothing.
     #[derive(Debug, Default)]
-    pub(in super::super) struct Coder;
+    pub(in super::super) struct Coder {}
 
     impl Coder {
         pub fn encode(&mut self, learned: &Learned, _: &[u8], _: &mut Vec<u8>) -> Option<()> {

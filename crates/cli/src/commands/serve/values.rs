@@ -82,6 +82,7 @@ impl FromStr for Compression {
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "lz4" => Ok(Self(Codec::Lz4)),
+            #[cfg(feature = "zstd")]
             "zstd" => Ok(Self(Codec::Zstd)),
             "none" => Ok(Self(Codec::None)),
             _ => Err("expected lz4, zstd, or none for blocks that are not compressed".to_owned()),
