@@ -25,7 +25,7 @@ const STEPS: &[Step] = &[
     // The engine broken on purpose: shows that the simulation would notice.
     ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug all --trials 1")),
     ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
-    ("fuzz", || trial("fuzz --seconds 1")),
+    ("fuzz", || trial("fuzz --seconds 2")),
     ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),
     ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
     ("bench-smoke", checks::bench_smoke),
