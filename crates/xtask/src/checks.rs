@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use crate::programs::Programs;
 use crate::shell;
 
 /// The tests that run under loom: the package, its targets, and a filter on test names. Each further target would be
@@ -12,6 +13,10 @@ const LOOM_TESTS: [(&str, &str, &str); 3] = [
     ("alluvium-index", "--test cuckoo_loom --test slb_loom", "loom"),
     ("alluvium-io", "--lib", "append_buffer"),
 ];
+
+/// Dependencies that take long to optimize and do nothing, or little, in a test under loom.
+const IDLE_UNDER_LOOM: [&str; 6] =
+    ["proptest", "regex-automata", "regex-syntax", "rustix", "serde_core", "tracing-subscriber"];
 
 /// The engine's sweep of damage, with one in `stride` bytes changed.
 pub fn sweep(stride: usize) -> Result<(), String> {
@@ -37,13 +42,17 @@ fn under_loom(preemptions_max: u32, arguments: &str) -> Result<(), String> {
         // Release, because loom explores millions of interleavings. A separate target folder, because the flag would
         // otherwise invalidate all other builds.
         let line = format!(
-            "cargo test --release --package {package} {targets} --target-dir target/loom {filter}{arguments}"
+            "test --release --package {package} {targets} --target-dir target/loom {filter}{arguments}"
         );
-        let mut command = shell::command(&line);
+        let mut command = shell::command("cargo");
+        for package in IDLE_UNDER_LOOM {
+            command.args(["--config", &format!("profile.release.package.{package}.opt-level=0")]);
+        }
+        command.args(line.split_whitespace());
         command.env("RUSTFLAGS", "--cfg loom").env("LOOM_MAX_PREEMPTIONS", preemptions_max.to_string());
         // Linking takes longer than the tests.
         command.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_DEBUG", "0");
-        shell::run_command(&line, command)?;
+        shell::run_command(&format!("cargo {line}"), command)?;
     }
     Ok(())
 }
@@ -93,72 +102,95 @@ pub fn miri() -> Result<(), String> {
 }
 
 /// What runs under valgrind: the unit tests of the crates with unsafe code, and random operations on caches and stores
-/// compared with a map.
-const VALGRIND_TESTS: [(&str, &str); 4] = [
-    ("alluvium-cache", "--lib"),
-    ("alluvium-index", "--lib"),
-    ("alluvium-io", "--lib"),
-    ("alluvium-cache", "--test model --test store_model"),
+/// compared with a map. The directory of the package, and the target.
+const VALGRIND_TESTS: [(&str, &str); 5] = [
+    ("crates/cache", "alluvium_cache"),
+    ("crates/index", "alluvium_index"),
+    ("crates/io", "alluvium_io"),
+    ("crates/cache", "model"),
+    ("crates/cache", "store_model"),
 ];
 
 /// Tests of the crates with unsafe code under valgrind's memcheck.
 pub fn valgrind() -> Result<(), String> {
-    under_valgrind(&VALGRIND_TESTS, 4)
+    let packages = "--package alluvium-cache --package alluvium-index --package alluvium-io";
+    under_valgrind(
+        &Programs::of_tests(&format!("{packages} --lib --test model --test store_model"))?,
+        &VALGRIND_TESTS,
+        4,
+    )
 }
 
 /// The first of them, with the minimum number of cases: about a minute, for CI.
-pub fn valgrind_smoke() -> Result<(), String> {
-    under_valgrind(&VALGRIND_TESTS[..1], 1)
+pub fn valgrind_smoke(programs: &Programs) -> Result<(), String> {
+    under_valgrind(programs, &VALGRIND_TESTS[..1], 1)
 }
 
-fn under_valgrind(tests: &[(&str, &str)], cases: u32) -> Result<(), String> {
+fn under_valgrind(programs: &Programs, tests: &[(&str, &str)], cases: u32) -> Result<(), String> {
     if !shell::succeeds("valgrind --version") {
         println!("valgrind: skipped, not installed");
         return Ok(());
     }
-    for (package, targets) in tests {
-        let line = format!("cargo test --package {package} {targets}");
-        let mut command = shell::command(&line);
-        command
-            .env("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", "valgrind --quiet --error-exitcode=9")
-            .env("PROPTEST_CASES", cases.to_string());
-        shell::run_command(&line, command)?;
+    for (directory, target) in tests {
+        let mut command =
+            programs.tests(directory, target, &["valgrind", "--quiet", "--error-exitcode=9"])?;
+        command.env("PROPTEST_CASES", cases.to_string());
+        shell::run_command(&format!("valgrind on {target} of {directory}"), command)?;
     }
     Ok(())
 }
 
-/// Every benchmark at a size that takes seconds.
+/// The structures of `bench index`. Each takes seconds, whatever the number of keys.
+const STRUCTURES: [&str; 10] = [
+    "cuckoo",
+    "hash-filter",
+    "ect",
+    "fences",
+    "multi-level-filter",
+    "three-level",
+    "bloom-cluster",
+    "bucketed",
+    "static-filter",
+    "slb",
+];
+
+/// Every benchmark at a size that takes seconds, beside each other: some compute, and others wait. The comparison of
+/// caches is a test of its crate.
 pub fn bench_smoke() -> Result<(), String> {
     shell::run("cargo build --release --package alluvium-cli")?;
     let directory = shell::root().join("target/bench-smoke");
-    let directory = directory.display();
-    let alluvium = "target/release/alluvium";
-    shell::run(&format!(
-        "{alluvium} bench store --plan silt --items 20000 --value-size 100 --threads 2 --batch 8 \
-         --phases load,get,miss,update,mixed,scan,sustain --sustain-seconds 1 --dir {directory}"
-    ))?;
-    // If the program or its initial memory grows, the limit must still leave room for a database.
-    shell::run(&format!(
-        "{alluvium} bench store --items 20000 --memory 20MiB --phases load,get,degrade --operations 2000 \
-         --threads 2 --dir {directory}"
-    ))?;
-    shell::run(&format!("{alluvium} bench dedup crates --dir {directory}"))?;
     let edges = shell::root().join("target/bench-smoke-edges");
-    let lines = (0..2_000).map(|edge| format!("{} {}\n", edge * edge % 97, edge));
-    std::fs::write(&edges, lines.collect::<String>()).map_err(|error| error.to_string())?;
-    shell::run(&format!("{alluvium} bench graph {} --operations 1000 --dir {directory}", edges.display()))?;
-    shell::run(&format!("{alluvium} bench index --structure all --keys 20000"))?;
-    shell::run(&format!("{alluvium} bench cache --items 20000 --requests 20000"))?;
-    shell::run(&format!("{alluvium} bench cache --mode store --items 20000 --requests 20000"))?;
-    shell::run(&format!(
-        "{alluvium} bench cache --mode zexpander --memory 4MiB --requests 20000 --trace switch"
-    ))?;
-    shell::run(&format!("{alluvium} bench cache --shifts --items 20000"))?;
-    shell::run(&format!("{alluvium} bench cache --soak 2"))?;
-    // Unoptimized: the other libraries take longer to optimize than to run once.
-    let compare = "cargo run --package alluvium-compare --features caches -- cache";
-    shell::run(&format!("{compare} --items 20000 --requests 20000 --rounds 1"))?;
-    shell::run(&format!("{alluvium} bench durability --puts 200 --dir {directory}"))
+    let text = (0..2_000).map(|edge| format!("{} {}\n", edge * edge % 97, edge));
+    std::fs::write(&edges, text.collect::<String>()).map_err(|error| error.to_string())?;
+    let (directory, edges) = (directory.display(), edges.display());
+    let mut benchmarks = vec![
+        format!(
+            "store --plan silt --items 20000 --value-size 100 --threads 2 --batch 8 --raw-seconds 0.5 \
+             --phases load,get,miss,update,mixed,scan,sustain --sustain-seconds 1 --dir {directory}"
+        ),
+        // If the program or its initial memory grows, the limit must still leave room for a database.
+        format!(
+            "store --items 20000 --memory 20MiB --phases load,get,degrade --operations 2000 --threads 2 \
+             --raw-seconds 0.5 --dir {directory}-memory"
+        ),
+        format!("dedup crates --dir {directory}"),
+        format!("graph {edges} --operations 1000 --dir {directory}"),
+        "cache --items 20000 --requests 20000".to_owned(),
+        "cache --mode store --items 20000 --requests 20000".to_owned(),
+        "cache --mode zexpander --memory 4MiB --requests 20000 --trace switch".to_owned(),
+        "cache --shifts --items 20000".to_owned(),
+        "cache --soak 2".to_owned(),
+        format!("durability --puts 200 --raw-seconds 0.5 --dir {directory}"),
+    ];
+    benchmarks.extend(STRUCTURES.map(|name| format!("index --structure {name} --keys 20000")));
+    let lines: Vec<String> =
+        benchmarks.iter().map(|line| format!("target/release/alluvium bench {line}")).collect();
+    shell::run_beside_each_other(&lines)
+}
+
+/// The comparison of caches at a size that takes seconds.
+pub fn compare_smoke() -> Result<(), String> {
+    shell::run("cargo test --package alluvium-compare --features caches")
 }
 
 /// The server with a stock Redis client, if the tools are installed.

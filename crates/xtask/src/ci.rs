@@ -1,8 +1,13 @@
-//! `cargo xtask ci`: the list of checks, in one place for people and for CI.
+//! `cargo ci`: the list of checks, in one place for people and for CI.
+//!
+//! Most of its time is that of compilers. So the workspace is compiled for tests once, with one set of features, and
+//! whatever else needs code with assertions takes the programs of that build; see `workspace`.
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
-use crate::{checks, fuzz, memory, shell, simulate, tidy, torture};
+use crate::programs::Programs;
+use crate::{checks, shell, tidy};
 
 /// One check: its name and what it runs.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -15,21 +20,26 @@ const STEPS: &[Step] = &[
     ("clippy", || shell::run("cargo clippy --workspace --all-targets -- -D warnings")),
     ("documentation", documentation),
     ("aarch64", checks::aarch64),
-    ("simulate", || simulate::run(&simulate::Options::smoke())),
-    ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
-    ("torture", || torture::run(&torture::Options::smoke())),
-    ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
-    ("memory", || memory::run(&memory::Options::smoke())),
+    ("test-build", || workspace().map(|_| ())),
+    ("simulate", || trial("simulate --seeds 100")),
+    // The engine broken on purpose: shows that the simulation would notice.
+    ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug all --trials 1")),
+    ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
+    ("fuzz", || trial("fuzz --seconds 2")),
+    ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),
+    ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
     ("bench-smoke", checks::bench_smoke),
-    ("loom-smoke", checks::loom_smoke),
-    ("valgrind-smoke", checks::valgrind_smoke),
     ("redis", checks::redis),
     // Only this step tests the optimized code.
     ("test-optimized", || {
         shell::run("cargo test --release --package alluvium-index --package alluvium-cache --tests")
     }),
-    ("test", test),
+    ("loom-smoke", checks::loom_smoke),
+    ("test", || shell::run(&format!("cargo test {WORKSPACE}"))),
 ];
+
+/// All tests, those of the comparison of caches included.
+const WORKSPACE: &str = "--workspace --features alluvium-compare/caches";
 
 /// Runs all checks up to the first that fails.
 pub fn run() -> Result<(), String> {
@@ -45,6 +55,19 @@ pub fn run() -> Result<(), String> {
 /// The test suite.
 pub fn test() -> Result<(), String> {
     shell::run("cargo test --workspace")
+}
+
+/// The programs of all tests, built by the first call.
+fn workspace() -> Result<&'static Programs, String> {
+    static PROGRAMS: OnceLock<Result<Programs, String>> = OnceLock::new();
+    PROGRAMS.get_or_init(|| Programs::of_tests(WORKSPACE)).as_ref().map_err(Clone::clone)
+}
+
+/// Runs a command of this program as it was built beside its tests: this process may have been built without it.
+fn trial(line: &str) -> Result<(), String> {
+    let mut command = shell::program(workspace()?.path("crates/xtask", "xtask")?);
+    command.args(line.split_whitespace());
+    shell::run_command(line, command)
 }
 
 fn documentation() -> Result<(), String> {

@@ -1,15 +1,20 @@
-//! Developer commands, run as `cargo xtask NAME`. CI runs only `cargo xtask ci`.
+//! Developer commands, run as `cargo xtask NAME`. CI runs only `ci`, as `cargo ci`: that compiles no engine first.
 //!
 //! Exit codes: 0 success, 1 a check failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod checks;
 mod ci;
+#[cfg(feature = "trials")]
 mod fuzz;
+#[cfg(feature = "trials")]
 mod memory;
+mod programs;
 mod shell;
+#[cfg(feature = "trials")]
 mod simulate;
 mod tidy;
+#[cfg(feature = "trials")]
 mod torture;
 
 use std::process::ExitCode;
@@ -32,14 +37,19 @@ enum Command {
     /// Checks of the repository itself: file lengths, leftovers, unsafe code, changelog, decisions
     Tidy(tidy::Options),
     /// Random operations with crashes on a simulated disk, compared with a reference map
+    #[cfg(feature = "trials")]
     Simulate(simulate::Options),
     /// Real threads on real files, killed at random moments, compared with an exact model
+    #[cfg(feature = "trials")]
     Torture(torture::Options),
+    #[cfg(feature = "trials")]
     #[command(hide = true)]
     TortureChild(torture::ChildOptions),
     /// The memory of a database under a memory limit, compared with what the documentation promises
+    #[cfg(feature = "trials")]
     Memory(memory::Options),
     /// Random and mutated bytes for every parser
+    #[cfg(feature = "trials")]
     Fuzz(fuzz::Options),
     /// Changed bytes everywhere in a small database: detected or harmless, and repaired
     Sweep {
@@ -64,17 +74,22 @@ fn main() -> ExitCode {
         Command::Ci => ci::run(),
         Command::Test => ci::test(),
         Command::Tidy(options) => tidy::run(&options),
+        #[cfg(feature = "trials")]
         Command::Simulate(options) => simulate::run(&options),
+        #[cfg(feature = "trials")]
         Command::Torture(options) => torture::run(&options),
+        #[cfg(feature = "trials")]
         Command::TortureChild(options) => torture::run_child(&options),
+        #[cfg(feature = "trials")]
         Command::Memory(options) => memory::run(&options),
+        #[cfg(feature = "trials")]
         Command::Fuzz(options) => fuzz::run(&options),
         Command::Sweep { stride } => checks::sweep(stride),
         Command::Loom => checks::loom(),
         Command::Aarch64 => checks::aarch64(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),
-        Command::BenchSmoke => checks::bench_smoke(),
+        Command::BenchSmoke => checks::bench_smoke().and_then(|()| checks::compare_smoke()),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -42,18 +42,6 @@ pub enum Kind {
     Both,
 }
 
-impl Options {
-    /// What CI runs on the unmodified engine.
-    pub fn smoke() -> Self {
-        Self { seeds: 100, start: 0, kind: Kind::Both, planted_bug: None, trials: 1, threads: None }
-    }
-
-    /// What CI runs on the engine broken on purpose: shows that the simulation would notice.
-    pub fn canaries() -> Self {
-        Self { seeds: 3_000, planted_bug: Some("all".to_owned()), ..Self::smoke() }
-    }
-}
-
 /// Seeds between the starts of two trials.
 const TRIAL_SEEDS: u64 = 1_000_000;
 

@@ -9,6 +9,9 @@ mod mutate;
 mod registry;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
@@ -33,17 +36,13 @@ pub struct Options {
     pub list: bool,
 }
 
-impl Options {
-    /// What CI runs.
-    pub fn smoke() -> Self {
-        Self { target: None, seconds: 1.0, seed: 1, list: false }
-    }
-}
-
 /// Minimum inputs per target, on machines of any speed.
 const INPUTS_MIN: u64 = 1_000;
 
-/// Fuzzes the chosen targets; fails with the first input that makes one panic.
+/// The stack of a thread that runs targets: that of a program's first thread.
+const STACK_BYTES: usize = 8 << 20;
+
+/// Fuzzes the chosen targets, one on each processor; fails with the first input that makes one panic.
 pub fn run(options: &Options) -> Result<(), String> {
     let targets = registry::targets();
     if options.list {
@@ -62,26 +61,34 @@ fn run_targets(options: &Options, targets: &[Target]) -> Result<(), String> {
     if fuzz(&registry::canary(), Duration::ZERO, options.seed).is_ok() {
         return Err("the canary, which must fail, did not: the driver finds nothing".to_owned());
     }
-    let mut chosen = 0;
-    for target in targets {
-        if options.target.as_ref().is_some_and(|name| name != target.name) {
-            continue;
-        }
-        chosen += 1;
-        let inputs = fuzz(target, duration, options.seed).map_err(|input| {
-            format!(
-                "target {:?} panicked (seed {}) on input {}",
-                target.name,
-                options.seed,
-                input.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
-            )
-        })?;
-        println!("fuzz: {:<24} {inputs:>10} inputs", target.name);
-    }
-    if chosen == 0 {
+    let is_chosen = |target: &&Target| options.target.as_ref().is_none_or(|name| name == target.name);
+    let chosen: Vec<&Target> = targets.iter().filter(is_chosen).collect();
+    if chosen.is_empty() {
         return Err("no target has that name; `cargo xtask fuzz --list` shows all".to_owned());
     }
-    Ok(())
+    let (next, failure) = (AtomicUsize::new(0), Mutex::new(None));
+    let work = || {
+        while let Some(target) = chosen.get(next.fetch_add(1, Ordering::Relaxed)) {
+            match fuzz(target, duration, options.seed) {
+                Ok(inputs) => println!("fuzz: {:<24} {inputs:>10} inputs", target.name),
+                Err(input) => {
+                    let input = input.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+                    let reason =
+                        format!("target {:?} panicked (seed {}) on input {input}", target.name, options.seed);
+                    failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(reason);
+                    next.store(chosen.len(), Ordering::Relaxed);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from).min(chosen.len()) {
+            let builder = thread::Builder::new().stack_size(STACK_BYTES);
+            builder.spawn_scoped(scope, work).map_err(|error| format!("no thread to run in: {error}"))?;
+        }
+        Ok::<_, String>(())
+    })?;
+    failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
 /// Runs `target` for `duration` and for at least [`INPUTS_MIN`] inputs. Returns their number, or the shortened input

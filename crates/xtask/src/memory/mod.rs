@@ -38,21 +38,6 @@ pub struct Options {
     pub part: Option<String>,
 }
 
-impl Options {
-    /// What CI runs.
-    pub fn smoke() -> Self {
-        Self {
-            limits: vec![4, 16],
-            keyspaces: 100,
-            threads: 16,
-            seconds: 3,
-            directory: None,
-            kinds: false,
-            part: None,
-        }
-    }
-}
-
 /// Runs all limits; fails if one was exceeded by more than the constant.
 pub fn run(options: &Options) -> Result<(), String> {
     if let Some(part) = &options.part {

@@ -79,24 +79,6 @@ pub struct Options {
     pub keep: bool,
 }
 
-impl Options {
-    /// What CI runs.
-    pub fn smoke() -> Self {
-        Self {
-            rounds: 63,
-            seconds: Some(25),
-            seed: None,
-            plan: None,
-            durability: None,
-            threads: 3,
-            without: Vec::new(),
-            scarcity: None,
-            directory: None,
-            keep: false,
-        }
-    }
-}
-
 /// Time between lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 /// The clock of one in this many databases deviates.

@@ -1,6 +1,8 @@
 //! Races planted in the engine, each of which the threaded simulation detects.
 
 use super::super::{Failure, fail};
+use super::world::{ITERATE, Shape};
+use crate::Durability;
 use crate::environment::PlantedBugs;
 use crate::planted_race::PlantedRace;
 
@@ -14,6 +16,18 @@ pub const PLANTED_BUGS: [&str; PlantedRace::ALL.len()] = {
     }
     names
 };
+
+/// Whether the race can have an effect in a database of this shape. The races that few seeds show would else take most
+/// of the time in databases that cannot show them.
+pub(super) fn may_show(race: PlantedRace, shape: &Shape) -> bool {
+    match race {
+        // Else each commit syncs what hides the dropped items.
+        PlantedRace::DropWithoutSync => shape.durability != Durability::Sync,
+        // Only scans of prefixes make rows of groups.
+        PlantedRace::GroupsBesideLog => shape.keyspaces.contains(&true) && shape.weights[ITERATE] > 0,
+        _ => true,
+    }
+}
 
 pub(super) fn plant(name: Option<&str>) -> Result<PlantedBugs, Failure> {
     let Some(name) = name else { return Ok(PlantedBugs::default()) };

@@ -29,6 +29,9 @@ const WEIGHTS: [u32; KINDS] =
 /// The kind that drops a keyspace.
 const DROP_KEYSPACE: usize = 10;
 
+/// The kind that scans a keyspace or its prefixes.
+pub(super) const ITERATE: usize = 20;
+
 /// Kinds that change one whole keyspace.
 const PARTING: std::ops::Range<usize> = 9..13;
 

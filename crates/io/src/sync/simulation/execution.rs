@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use super::processor::Processor;
 use super::state::{State, TaskId};
 use super::task::Current;
 
@@ -71,7 +72,12 @@ pub fn run<T: Send + 'static>(
     let root = execution.add("root".to_owned());
     let first = execution.state().baton(root);
     let task = Current::new(Arc::clone(&execution), root);
-    let thread = thread::Builder::new().name("root".to_owned()).spawn(move || as_task(task, body));
+    let processor = Processor::with_fewest();
+    let keep = processor.keeper();
+    let thread = thread::Builder::new().name("root".to_owned()).spawn(move || {
+        keep();
+        as_task(task, body)
+    });
     let thread = thread.map_err(|error| Failure { reason: format!("no thread to run in: {error}") })?;
     first.give();
     if let Ok(Some(reason)) | Err(reason) = outcome.recv().map_err(|error| error.to_string()) {

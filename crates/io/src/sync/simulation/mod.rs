@@ -21,6 +21,7 @@ mod execution;
 mod mutex;
 mod once_lock;
 mod policy;
+mod processor;
 mod rw_lock;
 mod scope;
 mod state;
