@@ -56,6 +56,11 @@ impl Burst {
         self.received.is_empty()
     }
 
+    /// Bytes of its memory, which do not change.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.received.capacity() * size_of::<Received>()
+    }
+
     /// Number of slots.
     pub(super) fn slots(&self) -> usize {
         self.slots

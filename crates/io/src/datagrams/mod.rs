@@ -24,6 +24,7 @@ mod tests;
 
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 pub use burst::Burst;
 pub use outgoing::Outgoing;
@@ -39,7 +40,7 @@ pub type SystemDatagrams = BurstSocket;
 #[cfg(not(target_os = "linux"))]
 pub type SystemDatagrams = PlainDatagrams;
 
-/// An address that receives and sends datagrams in bursts. No call waits.
+/// An address that receives and sends datagrams in bursts. Only [`Datagrams::wait`] waits.
 pub trait Datagrams {
     /// Receives datagrams that have come, in place of the contents of `burst`, as far as there is room. Returns their
     /// number.
@@ -54,6 +55,12 @@ pub trait Datagrams {
     /// # Errors
     /// Those of the system that are not about a single peer.
     fn send_burst(&mut self, outgoing: &mut Outgoing) -> io::Result<usize>;
+
+    /// Waits until a datagram has come, or for this long. In a simulated network, a step passes.
+    ///
+    /// # Errors
+    /// Those of the system.
+    fn wait(&mut self, timeout: Duration) -> io::Result<()>;
 
     /// Number of datagrams for this address that the system has dropped because too many waited, if it says so.
     fn dropped(&self) -> u64;

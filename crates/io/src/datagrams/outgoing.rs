@@ -104,6 +104,11 @@ impl Outgoing {
         })
     }
 
+    /// Bytes of its memory, which do not change.
+    pub fn memory_bytes(&self) -> usize {
+        self.bytes.len() + self.trains.capacity() * size_of::<Train>()
+    }
+
     /// Discards all.
     pub fn clear(&mut self) {
         self.len = 0;

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, UdpSocket};
 #[cfg(unix)]
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use super::{Burst, Datagrams, Outgoing};
 
@@ -44,6 +45,26 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
     )
 }
 
+/// Waits until a datagram has come, or for this long.
+#[cfg(unix)]
+pub(super) fn wait(socket: &UdpSocket, timeout: Duration) -> io::Result<()> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let timeout = Timespec { tv_sec: timeout.as_secs() as _, tv_nsec: timeout.subsec_nanos().into() };
+    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Waits until a datagram has come, or for this long.
+#[cfg(not(unix))]
+pub(super) fn wait(socket: &UdpSocket, timeout: Duration) -> io::Result<()> {
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(timeout.max(Duration::from_millis(1))))?;
+    let _ = socket.peek_from(&mut [0]);
+    socket.set_nonblocking(true)
+}
+
 impl Datagrams for PlainDatagrams {
     fn receive_burst(&mut self, burst: &mut Burst) -> io::Result<usize> {
         burst.clear();
@@ -58,9 +79,14 @@ impl Datagrams for PlainDatagrams {
     }
 
     fn send_burst(&mut self, outgoing: &mut Outgoing) -> io::Result<usize> {
-        let sent = outgoing.datagrams().filter(|(peer, bytes)| self.socket.send_to(bytes, peer).is_ok()).count();
+        let sent =
+            outgoing.datagrams().filter(|(peer, bytes)| self.socket.send_to(bytes, peer).is_ok()).count();
         outgoing.clear();
         Ok(sent)
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        wait(&self.socket, timeout)
     }
 
     fn dropped(&self) -> u64 {

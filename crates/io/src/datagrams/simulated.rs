@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::Result;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::{Burst, Datagrams, Outgoing};
 use crate::random::Random;
@@ -145,6 +146,11 @@ impl Datagrams for SimulatedDatagrams {
         let sent = outgoing.len();
         outgoing.clear();
         Ok(sent)
+    }
+
+    fn wait(&mut self, _timeout: Duration) -> Result<()> {
+        self.network.step();
+        Ok(())
     }
 
     fn dropped(&self) -> u64 {

@@ -3,9 +3,10 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
 
 use super::outgoing::Train;
-use super::plain::is_passing;
+use super::plain::{is_passing, wait};
 use super::{Burst, Datagrams, Outgoing, SOCKET_BUFFER_BYTES, system_calls};
 
 /// A UDP socket that receives and sends bursts.
@@ -54,7 +55,9 @@ impl BurstSocket {
                     let train = trains[next];
                     next += 1;
                     let code = error.raw_os_error();
-                    if train.len > train.segment_bytes && matches!(code, Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE)) {
+                    if train.len > train.segment_bytes
+                        && matches!(code, Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE))
+                    {
                         // A device without checksums takes no trains, and an old system neither.
                         self.has_trains &= code == Some(libc::EMSGSIZE);
                         sent += self.send(outgoing, &datagrams_of(train))?;
@@ -102,12 +105,15 @@ impl Datagrams for BurstSocket {
         let sent = if self.has_trains {
             self.send(outgoing, outgoing.trains())
         } else {
-            let each: Vec<Train> =
-                outgoing.trains().iter().flat_map(|train| datagrams_of(*train)).collect();
+            let each: Vec<Train> = outgoing.trains().iter().flat_map(|train| datagrams_of(*train)).collect();
             self.send(outgoing, &each)
         };
         outgoing.clear();
         sent
+    }
+
+    fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        wait(&self.socket, timeout)
     }
 
     fn dropped(&self) -> u64 {

@@ -110,7 +110,8 @@ pub(super) fn send(socket: BorrowedFd<'_>, outgoing: &Outgoing, trains: &[Train]
     for (number, train) in trains[..count].iter().enumerate() {
         let bytes = outgoing.bytes_of(train);
         // The system only reads them.
-        vectors[number].write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
+        vectors[number]
+            .write(libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() });
         let (address, address_len) = address_of(train.peer);
         let mut message = empty_message();
         message.msg_name = ptr::from_mut(addresses[number].write(address)).cast();

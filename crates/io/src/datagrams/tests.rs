@@ -106,7 +106,8 @@ fn a_peer_that_is_not_there_disturbs_nobody() {
     let (mut one, mut other) =
         (SystemDatagrams::bind(loopback()).unwrap(), SystemDatagrams::bind(loopback()).unwrap());
     let mut outgoing = Outgoing::new(1000);
-    let nobody: [SocketAddr; 2] = [SocketAddr::from(([127, 0, 0, 1], 9)), SocketAddr::from(([0, 0, 0, 0], 0))];
+    let nobody: [SocketAddr; 2] =
+        [SocketAddr::from(([127, 0, 0, 1], 9)), SocketAddr::from(([0, 0, 0, 0], 0))];
     for peer in nobody {
         fill(&mut outgoing, peer, [8, 8]);
     }
@@ -130,8 +131,12 @@ fn trains_are_of_one_length_and_one_peer() {
 
 #[test]
 fn a_simulated_network_loses_doubles_and_reorders() {
-    let faults =
-        NetworkFaults { loss_of_256: 26, duplication_of_256: 26, delay_steps_max: 5, datagram_bytes_max: 100 };
+    let faults = NetworkFaults {
+        loss_of_256: 26,
+        duplication_of_256: 26,
+        delay_steps_max: 5,
+        datagram_bytes_max: 100,
+    };
     let run = |seed| {
         let network = SimulatedNetwork::new(seed, faults);
         let (one, other) = (SocketAddr::from(([10, 0, 0, 1], 1)), SocketAddr::from(([10, 0, 0, 2], 2)));

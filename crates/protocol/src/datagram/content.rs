@@ -3,8 +3,8 @@
 use super::{Malformed, Request, Response};
 
 /// What a datagram can have several of.
-pub(super) trait Element<'a>: Sized {
-    /// The first element of `bytes`, and what follows it.
+pub trait Element<'a>: Sized {
+    /// The first element of `bytes`, and what follows it; `None` if they are wrong.
     fn read(bytes: &'a [u8]) -> Option<(Self, &'a [u8])>;
 }
 

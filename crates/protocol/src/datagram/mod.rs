@@ -20,14 +20,14 @@
 //! to every request. Non-goals: sockets, clocks, hashes.
 
 mod content;
+#[cfg(test)]
+mod datagram_test;
 mod directory;
 mod header;
 mod malformed;
 mod request;
 mod response;
 mod writer;
-#[cfg(test)]
-mod datagram_test;
 
 pub use content::Content;
 pub use directory::{Directory, HashKind, Mode, PORTS_MAX};
@@ -35,7 +35,7 @@ pub use header::{HEADER_BYTES, Header, Kind};
 pub use malformed::Malformed;
 pub use request::{Operation, REQUEST_HEAD_BYTES, Request};
 pub use response::{RESPONSE_HEAD_BYTES, Response, Status};
-pub use writer::Writer;
+pub use writer::{Padding, Writer};
 
 /// Maximum bytes of a datagram: what Ethernet carries without fragments, also under IPv6.
 pub const DATAGRAM_BYTES_MAX: usize = 1452;

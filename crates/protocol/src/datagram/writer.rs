@@ -2,6 +2,31 @@
 
 use super::{HEADER_BYTES, Header, Request, Response};
 
+/// How long a datagram becomes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Padding {
+    /// As long as its content.
+    None,
+    /// As long as others of about the same length, so that they form a train: a multiple of 64 bytes, or of 256 bytes
+    /// where it has more than 256.
+    Train,
+    /// At least as long as this.
+    To(usize),
+}
+
+impl Padding {
+    /// The bytes of a datagram with `len` bytes of content, whatever the room.
+    #[inline]
+    pub fn end(self, len: usize) -> usize {
+        match self {
+            Self::None => len,
+            Self::Train if len <= 256 => len.next_multiple_of(64),
+            Self::Train => len.next_multiple_of(256),
+            Self::To(bytes) => bytes,
+        }
+    }
+}
+
 /// Writes one datagram. What has no room is refused, and nothing is written of it.
 #[derive(Debug)]
 pub struct Writer<'b> {
@@ -77,13 +102,13 @@ impl<'b> Writer<'b> {
         true
     }
 
-    /// Writes the header, whose count does not matter, and zeros up to the next multiple of `pad_to` bytes or the end
-    /// of the buffer. Returns the number of bytes of the datagram.
+    /// Writes the header, whose count does not matter, and zeros as padding, as far as the buffer has room. Returns the
+    /// number of bytes of the datagram.
     #[inline]
-    pub fn finish(self, header: Header, pad_to: usize) -> usize {
+    pub fn finish(self, header: Header, padding: Padding) -> usize {
         let header = Header { count: self.count, ..header };
         self.buffer[..HEADER_BYTES].copy_from_slice(&header.encode(self.len as u16));
-        let end = self.len.next_multiple_of(pad_to.max(1)).min(self.buffer.len());
+        let end = padding.end(self.len).clamp(self.len, self.buffer.len());
         self.buffer[self.len..end].fill(0);
         end
     }

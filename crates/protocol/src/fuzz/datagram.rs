@@ -1,8 +1,8 @@
 //! Datagrams.
 
 use crate::datagram::{
-    Content, DATAGRAM_BYTES_MAX, Directory, HashKind, Header, Kind, Mode, Operation, Request, Response, Status,
-    Writer,
+    Content, DATAGRAM_BYTES_MAX, Directory, HashKind, Header, Kind, Mode, Operation, Padding, Request,
+    Response, Status, Writer,
 };
 
 /// Reads `bytes` as a datagram.
@@ -17,7 +17,7 @@ pub fn datagram(bytes: &[u8]) {
     if let Ok(requests) = Content::requests(content, header.count) {
         assert!(requests.clone().all(|request| writer.push_request(&request)));
         assert_eq!(requests.clone().count(), usize::from(header.count));
-        let len = writer.finish(header, 1);
+        let len = writer.finish(header, Padding::None);
         let (again, content) = Header::decode(&buffer[..len]).expect("written by us");
         assert_eq!(again, header);
         let again = Content::requests(content, again.count).expect("written by us");
@@ -26,7 +26,7 @@ pub fn datagram(bytes: &[u8]) {
     }
     if let Ok(responses) = Content::responses(content, header.count) {
         assert!(responses.clone().all(|response| writer.push_response(&response)));
-        let len = writer.finish(header, 1);
+        let len = writer.finish(header, Padding::None);
         let (again, content) = Header::decode(&buffer[..len]).expect("written by us");
         let again = Content::responses(content, again.count).expect("written by us");
         assert!(again.eq(responses));
@@ -43,13 +43,14 @@ pub fn datagram_samples() -> Vec<Vec<u8>> {
         let mut buffer = [0; DATAGRAM_BYTES_MAX];
         let mut writer = Writer::new(&mut buffer);
         assert!(write(&mut writer));
-        let len = writer.finish(Header { kind, epoch: 1, cookie: 2, sequence: 3, count: 0 }, 64);
+        let len = writer.finish(Header { kind, epoch: 1, cookie: 2, sequence: 3, count: 0 }, Padding::Train);
         buffer[..len].to_vec()
     };
     vec![
         sample(Kind::Requests, |writer| {
             let get = Request { operation: Operation::Get, key: b"key", value: b"", opaque: 1, expiry_s: 0 };
-            let set = Request { operation: Operation::Set, key: b"other", value: b"value", opaque: 2, expiry_s: 9 };
+            let set =
+                Request { operation: Operation::Set, key: b"other", value: b"value", opaque: 2, expiry_s: 9 };
             writer.push_request(&get) && writer.push_request(&set)
         }),
         sample(Kind::Responses, |writer| {
