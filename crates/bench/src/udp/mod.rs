@@ -1,5 +1,5 @@
-//! `bench udp`: requests in datagrams to a cache, and datagrams to an echo in the same run, which shows what the network
-//! alone costs.
+//! `bench udp`: requests in datagrams to a cache, and datagrams to an echo in the same run, which shows what the
+//! network alone costs.
 //!
 //! Client and server share the processors, so the time of the server's threads is measured, too: the reciprocal of
 //! `server_cpu_ns_per_op` is what one processor that does nothing else can serve.

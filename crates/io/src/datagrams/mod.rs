@@ -1,9 +1,9 @@
 //! Datagrams in bursts: one call receives those that have come, another sends many.
 //!
 //! [`Datagrams`] has three implementations. [`SystemDatagrams`] is a UDP socket: on Linux with `recvmmsg` and
-//! `sendmmsg`, and with trains, which are equally long datagrams to one peer that pass the network stack as one (GSO and
-//! GRO); elsewhere with one system call a datagram ([`PlainDatagrams`]). [`SimulatedDatagrams`] is an end of a network
-//! in memory that loses, doubles and reorders by a seed.
+//! `sendmmsg`, and with trains, which are equally long datagrams to one peer that pass the network stack as one (GSO
+//! and GRO); elsewhere with one system call a datagram ([`PlainDatagrams`]). [`SimulatedDatagrams`] is an end of a
+//! network in memory that loses, doubles and reorders by a seed.
 //!
 //! Goals: no allocation after the start, bounded memory, a datagram costs a fraction of a system call. Non-goals:
 //! reliability, flow control.

@@ -1,8 +1,8 @@
 //! Datagrams: MICA's network path (Lim's thesis, §5.2.2 and §5.3.2), for a store that is a cache.
 //!
 //! Each worker has a socket with a port of its own. A client learns the ports from a directory and sends a request to
-//! the port of the key's partition. Without a network card that can be programmed, the port itself is the direction: the
-//! kernel gives a worker what was sent to its port.
+//! the port of the key's partition. Without a network card that can be programmed, the port itself is the direction:
+//! the kernel gives a worker what was sent to its port.
 //!
 //! ```text
 //!  receive_burst ──► admit: length, cookie, epoch ──► requests of all datagrams, in their order

@@ -75,8 +75,8 @@ impl<D: Datagrams> Service<D> {
         self.admitted = None;
     }
 
-    /// Receives a burst and answers it. Returns the number of its datagrams and of the requests that were executed. With
-    /// `is_paused`, all datagrams are dropped; their clients send them again.
+    /// Receives a burst and answers it. Returns the number of its datagrams, and of the requests that were executed.
+    /// With `is_paused`, all datagrams are dropped; their clients send them again.
     ///
     /// # Errors
     /// When the socket fails.

@@ -179,22 +179,6 @@ impl Worker {
         }
     }
 
-    fn timeout(&self, deadline: Option<Instant>) -> Option<Duration> {
-        let has_datagrams = self.datagrams.as_ref().is_some_and(WorkerDatagrams::is_due);
-        if !self.resumable.is_empty() || has_datagrams {
-            return Some(Duration::ZERO);
-        }
-        let pause = if self.held > 0 { self.shared.pause.remaining().or(Some(Duration::ZERO)) } else { None };
-        let other = match deadline {
-            Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
-            None => (self.shared.idle_timeout().is_some() || self.has_streams).then_some(IDLE_SWEEP),
-        };
-        let retry = (!self.waiting.is_empty()).then_some(memory::RETRY);
-        // Rounded up, so that the pause has ended.
-        let pause = pause.map(|pause| pause + Duration::from_millis(1));
-        pause.into_iter().chain(other).chain(retry).min()
-    }
-
     fn on_event(&mut self, event: Event, now: Instant) {
         let number = event.token as usize;
         if !self.connections.contains(number) {

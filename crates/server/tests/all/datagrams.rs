@@ -95,7 +95,7 @@ fn writes_in_datagrams_are_told() {
 #[test]
 fn datagrams_are_refused_where_they_cannot_be_safe() {
     let refused = |options: ServerOptions| Server::with_store(options, store()).err();
-    let password = Some(Password::new("secret"));
+    let password = Password::new("secret");
     let error = refused(ServerOptions { password, ..options() });
     assert!(matches!(error, Some(ServerError::Datagrams(_))), "{error:?}");
     let error = refused(ServerOptions { address: SocketAddr::from(([0, 0, 0, 0], 0)), ..options() });
