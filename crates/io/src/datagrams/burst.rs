@@ -56,6 +56,11 @@ impl Burst {
         self.received.is_empty()
     }
 
+    /// Whether there was no room for more: others may wait.
+    pub fn is_full(&self) -> bool {
+        self.received.len() == self.slots
+    }
+
     /// Bytes of its memory, which do not change.
     pub fn memory_bytes(&self) -> usize {
         self.bytes.len() + self.received.capacity() * size_of::<Received>()

@@ -9,7 +9,8 @@ use super::{TRAIN_BYTES_MAX, TRAIN_DATAGRAMS_MAX};
 #[derive(Debug)]
 pub struct Outgoing {
     bytes: Box<[u8]>,
-    len: usize,
+    /// Bytes of all datagrams.
+    used: usize,
     trains: Vec<Train>,
     datagrams: usize,
 }
@@ -22,12 +23,21 @@ pub(super) struct Train {
     pub start: usize,
     pub len: usize,
     pub segment_bytes: usize,
+    /// Number of datagrams.
+    pub count: usize,
 }
 
 impl Train {
-    /// Number of datagrams.
-    pub fn datagrams(&self) -> usize {
-        self.len.div_ceil(self.segment_bytes.max(1)).max(1)
+    /// Whether a datagram of `len` bytes can be added.
+    #[inline]
+    fn takes(&self, peer: SocketAddr, len: usize) -> bool {
+        len > 0
+            && len <= self.segment_bytes
+            && self.peer == peer
+            // The last one is as long as the others: without a division, as this is asked for each datagram.
+            && self.len == self.count * self.segment_bytes
+            && self.len + len <= TRAIN_BYTES_MAX
+            && self.count < TRAIN_DATAGRAMS_MAX
     }
 }
 
@@ -39,7 +49,7 @@ impl Outgoing {
     pub fn new(bytes: usize) -> Self {
         Self {
             bytes: vec![0; bytes].into_boxed_slice(),
-            len: 0,
+            used: 0,
             trains: Vec::with_capacity(TRAINS_MAX),
             datagrams: 0,
         }
@@ -58,8 +68,8 @@ impl Outgoing {
     /// Where the next datagram may be written, if there is room for one of `bytes` bytes.
     #[inline]
     pub fn room(&mut self, bytes: usize) -> Option<&mut [u8]> {
-        let has_room = self.trains.len() < TRAINS_MAX && self.bytes.len() - self.len >= bytes;
-        has_room.then(|| &mut self.bytes[self.len..self.len + bytes])
+        let has_room = self.trains.len() < TRAINS_MAX && self.bytes.len() - self.used >= bytes;
+        has_room.then(|| &mut self.bytes[self.used..self.used + bytes])
     }
 
     /// Adds the first `len` bytes of the room as a datagram to `peer`.
@@ -68,22 +78,18 @@ impl Outgoing {
     /// When there is no such room.
     #[inline]
     pub fn commit(&mut self, peer: SocketAddr, len: usize) {
-        assert!(self.bytes.len() - self.len >= len, "room was asked for");
-        let start = self.len;
-        self.len += len;
+        assert!(self.bytes.len() - self.used >= len, "room was asked for");
+        let start = self.used;
+        self.used += len;
         self.datagrams += 1;
         if let Some(train) = self.trains.last_mut()
-            && train.peer == peer
-            && len > 0
-            && len <= train.segment_bytes
-            && train.len.is_multiple_of(train.segment_bytes)
-            && train.len + len <= TRAIN_BYTES_MAX
-            && train.datagrams() < TRAIN_DATAGRAMS_MAX
+            && train.takes(peer, len)
         {
             train.len += len;
+            train.count += 1;
             return;
         }
-        self.trains.push(Train { peer, start, len, segment_bytes: len });
+        self.trains.push(Train { peer, start, len, segment_bytes: len, count: 1 });
     }
 
     /// The trains with their bytes.
@@ -111,7 +117,7 @@ impl Outgoing {
 
     /// Discards all.
     pub fn clear(&mut self) {
-        self.len = 0;
+        self.used = 0;
         self.datagrams = 0;
         self.trains.clear();
     }

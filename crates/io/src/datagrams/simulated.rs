@@ -39,6 +39,9 @@ const WAITING_MAX: usize = 4096;
 #[derive(Clone, Debug)]
 pub struct SimulatedNetwork(Arc<Mutex<State>>);
 
+/// Datagrams with their senders, by step and number.
+type Arrivals = BTreeMap<(u64, u64), (SocketAddr, Vec<u8>)>;
+
 #[derive(Debug)]
 struct State {
     random: Random,
@@ -46,8 +49,8 @@ struct State {
     step: u64,
     /// Of the next datagram: what arrives in the same step keeps the order in which it was sent.
     number: u64,
-    /// By receiver, then by the step of arrival.
-    waiting: BTreeMap<SocketAddr, BTreeMap<(u64, u64), (SocketAddr, Vec<u8>)>>,
+    /// By receiver.
+    waiting: BTreeMap<SocketAddr, Arrivals>,
     dropped: BTreeMap<SocketAddr, u64>,
 }
 

@@ -45,7 +45,7 @@ impl BurstSocket {
             match system_calls::send(self.socket.as_fd(), outgoing, &trains[next..]) {
                 Ok(messages) => {
                     let taken = &trains[next..trains.len().min(next + messages.max(1))];
-                    sent += taken.iter().map(Train::datagrams).sum::<usize>();
+                    sent += taken.iter().map(|train| train.count).sum::<usize>();
                     next += taken.len();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -74,11 +74,11 @@ impl BurstSocket {
 /// The datagrams of a train, one by one. Only where the system takes no trains, which then costs an allocation.
 #[cold]
 fn datagrams_of(train: Train) -> Vec<Train> {
-    let Train { peer, start, len, segment_bytes } = train;
+    let Train { peer, start, len, segment_bytes, .. } = train;
     let starts = (start..start + len.max(1)).step_by(segment_bytes.max(1));
     let each = starts.map(|at| {
         let len = segment_bytes.min(start + len - at);
-        Train { peer, start: at, len, segment_bytes: len }
+        Train { peer, start: at, len, segment_bytes: len, count: 1 }
     });
     each.collect()
 }

@@ -124,7 +124,7 @@ fn trains_are_of_one_length_and_one_peer() {
     fill(&mut outgoing, one, [64, 64, 32]);
     fill(&mut outgoing, one, [64, 72]);
     fill(&mut outgoing, other, [64; 65]);
-    let lens: Vec<usize> = outgoing.trains().iter().map(|train| train.datagrams()).collect();
+    let lens: Vec<usize> = outgoing.trains().iter().map(|train| train.count).collect();
     assert_eq!(lens, [3, 1, 1, 64, 1]);
     assert!(outgoing.room(1 << 18).is_none());
 }

@@ -57,6 +57,11 @@ impl<D: Datagrams> Service<D> {
         }
     }
 
+    /// Whether the last burst took all slots, so that more datagrams may wait.
+    pub(crate) fn may_have_more(&self) -> bool {
+        self.burst.is_full()
+    }
+
     /// The socket, for a poller.
     pub(crate) fn socket(&self) -> &D {
         &self.socket

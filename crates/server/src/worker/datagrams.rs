@@ -63,7 +63,11 @@ impl Worker {
                 datagrams.service.serve(&mut items, &datagrams.metrics.datagrams, is_paused)?;
             *commands_in_round += requests;
             let now = Instant::now();
-            if came > 0 {
+            if came > 0 && poll.is_zero() && !datagrams.service.may_have_more() {
+                // The poller says when more have come.
+                datagrams.last = None;
+                return Ok(());
+            } else if came > 0 {
                 datagrams.last = Some(now);
             } else if datagrams.last.is_none_or(|last| now.duration_since(last) >= poll) {
                 datagrams.last = None;
