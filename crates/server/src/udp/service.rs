@@ -133,7 +133,6 @@ impl<D: Datagrams> Service<D> {
             }
         }
         batch.look_up();
-        drop(batch);
         counters.add(Figure::Requests, executed);
         self.replies.send(&mut self.socket, counters)?;
         Ok((came, executed))
