@@ -29,6 +29,7 @@ pub mod server;
 mod settled;
 pub mod store;
 pub mod structures;
+pub mod udp;
 pub mod work_directory;
 
 pub use error::BenchError;

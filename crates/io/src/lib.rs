@@ -3,9 +3,11 @@
 //! [`Storage`] and [`File`] are the two traits behind which all file access happens. [`FileStorage`] is a real
 //! directory, with direct I/O and io_uring where they are available. [`SimulatedStorage`] is a directory in memory that
 //! crashes, tears and loses on purpose. [`AppendBuffer`] is the memory of a log's tail.
+//! Beside them, [`datagrams`] sends and receives datagrams in bursts.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`), behind safe surfaces.
+//! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`, `datagrams::system_calls`),
+//! behind safe surfaces.
 
 mod aligned_buffer;
 mod allocator;
@@ -14,6 +16,7 @@ pub mod calibrate;
 pub mod clock;
 mod closable;
 mod counters;
+pub mod datagrams;
 mod descriptors;
 mod error;
 #[cfg(unix)]

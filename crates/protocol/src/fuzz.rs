@@ -1,7 +1,9 @@
 //! Entry points for fuzzing: any bytes go in, a broken promise is a panic.
 
+mod datagram;
 mod memcached;
 
+pub use datagram::{datagram, datagram_samples};
 pub use memcached::memcached;
 #[cfg(test)]
 pub(crate) use memcached::{Event, events_in_pieces};

@@ -25,6 +25,8 @@ pub enum ServerError {
     },
     /// The file of users is wrong, or could not be read.
     Users(String),
+    /// Datagrams cannot be served with these options or from this store.
+    Datagrams(&'static str),
     /// The store could not be opened for serving.
     Store(crate::StoreError),
     /// A worker thread ended by a panic, which is a bug; the others were stopped.
@@ -56,6 +58,7 @@ impl fmt::Display for ServerError {
             }
             Self::Io { doing, source } => write!(out, "cannot {doing}: {source}"),
             Self::Users(reason) => out.write_str(reason),
+            Self::Datagrams(reason) => out.write_str(reason),
             Self::Store(source) => write!(out, "cannot open the store: {source}"),
             Self::WorkerPanicked => out.write_str("a worker thread panicked; the server was stopped"),
         }
@@ -71,6 +74,7 @@ impl std::error::Error for ServerError {
             | Self::RemoteMetricsAddress(_)
             | Self::KeyspaceEvents(_)
             | Self::Users(_)
+            | Self::Datagrams(_)
             | Self::WorkerPanicked => None,
         }
     }

@@ -62,6 +62,7 @@ mod slow_log;
 mod socket;
 mod store;
 mod tracking;
+mod udp;
 mod worker;
 
 pub use alluvium_cache::{Codec, Compressed};

@@ -14,6 +14,7 @@ use crate::commands;
 use crate::password::Password;
 #[cfg(feature = "tls")]
 use crate::socket::TlsFiles;
+use crate::udp;
 
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
 ///
@@ -26,6 +27,12 @@ pub struct ServerOptions {
     /// Where to listen for memcached clients alone. Default none: they may use `address` as well, where the first
     /// request of a connection decides between the protocols.
     pub memcached_address: Option<SocketAddr>,
+    /// The first port for requests in datagrams, at the IP address of `address`; each worker has one port, and they
+    /// follow each other. 0 lets the system choose all. Only a cache is served so, and only without passwords. Default
+    /// none.
+    pub udp_port: Option<u16>,
+    /// How long a worker polls for datagrams after the last ones came, before it sleeps. Default not at all.
+    pub udp_poll: Duration,
     /// The file of a Unix socket where clients may connect, too. Default none.
     pub unix_socket: Option<PathBuf>,
     /// Permissions of that file. Default 0o700: the server's user alone.
@@ -108,6 +115,7 @@ impl ServerOptions {
     /// file of users.
     pub fn check(&self) -> Result<(), ServerError> {
         self.event_classes()?;
+        udp::check(self)?;
         self.as_open_as(&self.users()?).check_addresses()
     }
 
@@ -175,6 +183,8 @@ impl Default for ServerOptions {
         Self {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
             memcached_address: None,
+            udp_port: None,
+            udp_poll: Duration::ZERO,
             unix_socket: None,
             unix_socket_mode: 0o700,
             #[cfg(feature = "tls")]

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use alluvium::Db;
+use alluvium_io::datagrams::SystemDatagrams;
 
 use crate::acceptor::Acceptor;
 use crate::backups;
@@ -22,6 +23,7 @@ use crate::protocol::Protocol;
 use crate::saves::Saves;
 use crate::shared::Shared;
 use crate::socket::{self, Endpoint, Listening};
+use crate::udp::{self, Directing};
 use crate::worker::Worker;
 use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
@@ -44,6 +46,8 @@ pub struct Server {
     /// Where clients connect; the first has the main address.
     listening: Vec<Listening>,
     metrics: Option<MetricsListener>,
+    /// A socket for the datagrams of each worker, if any are served.
+    datagrams: Vec<SystemDatagrams>,
     shared: Arc<Shared>,
 }
 
@@ -92,6 +96,9 @@ impl Server {
         let metrics = socket::for_metrics(&options, listeners.metrics)?.map(MetricsListener::new);
         let metrics = metrics.transpose().map_err(ServerError::io("listen for requests of metrics"))?;
         let address = internet_address(&listening, |_| true).unwrap_or(options.address);
+        let datagrams = udp::bind(&options.as_open_as(&users), &*store, address.ip())?;
+        let (datagrams, directing) =
+            datagrams.map_or((Vec::new(), None), |bound| (bound.sockets, Some(bound.directing)));
         let observers = Observers::default();
         observers.set_classes(options.event_classes()?);
         let workers = 0..options.workers.get();
@@ -113,6 +120,7 @@ impl Server {
             memory,
             address,
             store,
+            directing,
             users,
             acl_log: Default::default(),
             commits: Default::default(),
@@ -150,7 +158,7 @@ impl Server {
             worker_metrics: workers.map(|_| Arc::new(WorkerMetrics::new())).collect(),
             resumptions: Default::default(),
         });
-        Ok(Self { listening, metrics, shared })
+        Ok(Self { listening, metrics, datagrams, shared })
     }
 
     /// The address of the server, with the port that the system chose for port 0.
@@ -171,6 +179,11 @@ impl Server {
     /// The address of encrypted connections, with the port that the system chose for port 0; `None` without TLS.
     pub fn tls_address(&self) -> Option<SocketAddr> {
         internet_address(&self.listening, Listening::is_encrypted)
+    }
+
+    /// The address of the first worker's datagrams, where clients ask for the directory; `None` if none are served.
+    pub fn udp_address(&self) -> Option<SocketAddr> {
+        self.shared.directing.as_ref().map(|directing: &Arc<Directing>| directing.address)
     }
 
     /// The file of the Unix socket, if the options name one.
@@ -226,14 +239,16 @@ impl Server {
         outcome
     }
 
-    fn start(&self, workers: &mut Vec<RunningWorker>) -> io::Result<()> {
+    fn start(&mut self, workers: &mut Vec<RunningWorker>) -> io::Result<()> {
+        let mut datagrams = std::mem::take(&mut self.datagrams).into_iter();
         for number in 0..self.shared.options.workers.get() {
+            let datagrams = datagrams.next();
             let inbox = Arc::new(Inbox::new(self.shared.memory.bytes_max())?);
             let (shared, mail) = (Arc::clone(&self.shared), Arc::clone(&inbox));
             let stop = StopOnEnd(self.shared.shutdown.clone());
             let thread = thread::Builder::new().name(format!("serve-{number}")).spawn(move || {
                 let _stop = stop;
-                Worker::new(shared, mail, number)?.run()
+                Worker::new(shared, mail, datagrams, number)?.run()
             })?;
             workers.push(RunningWorker { inbox, thread });
         }

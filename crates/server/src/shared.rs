@@ -25,6 +25,7 @@ use crate::saves::Saves;
 use crate::session::Session;
 use crate::slow_log::SlowLog;
 use crate::tracking::Tracking;
+use crate::udp::Directing;
 use crate::{ServerOptions, ShutdownHandle, Store};
 
 /// The server as commands see it. The counters are for `INFO` and for limits; none orders other memory, so all are
@@ -42,6 +43,8 @@ pub(crate) struct Shared {
     /// The server's address, with the port that the system chose.
     pub(crate) address: SocketAddr,
     pub(crate) store: Arc<dyn Store>,
+    /// What datagrams are answered with, if any are served.
+    pub(crate) directing: Option<Arc<Directing>>,
     pub(crate) users: acl::Users,
     pub(crate) acl_log: acl::Log,
     /// What makes the writes of all workers durable.

@@ -15,6 +15,7 @@ use alluvium_bench::metadata::{self, MetadataOptions};
 use alluvium_bench::queue::{self, QueueOptions};
 use alluvium_bench::server::{self, ServerBenchOptions};
 use alluvium_bench::store::{self, StoreOptions};
+use alluvium_bench::udp::{self, UdpOptions};
 use alluvium_bench::{Report, structures};
 use clap::Subcommand;
 
@@ -54,6 +55,8 @@ enum Benchmark {
     HotKey(HotKeyOptions),
     /// Requests to a running server, also one of Redis or memcached; every value is verified
     Server(ServerBenchOptions),
+    /// Requests in datagrams to a cache, and an echo beside it; every value is verified
+    Udp(UdpOptions),
     /// Synced puts compared with the raw device
     Durability(DurabilityOptions),
     /// Writes until it is killed: for the test that kills it
@@ -98,6 +101,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         Benchmark::Queue(options) => queue::run(options, &mut report),
         Benchmark::HotKey(options) => hot_key::run(options, &mut report),
         Benchmark::Server(options) => server::run(options, &mut report),
+        Benchmark::Udp(options) => udp::run(options, &mut report),
         Benchmark::Durability(options) => durability::run(options, &mut report),
         Benchmark::CrashWriter(options) => crash_writer::run(options),
     };

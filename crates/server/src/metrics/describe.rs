@@ -11,6 +11,7 @@ use super::worker_metrics::WorkerMetrics;
 use super::{health, process};
 use crate::commands::COMMANDS;
 use crate::shared::Shared;
+use crate::udp;
 
 /// The label of requests whose command does not exist.
 const UNKNOWN: &str = "unknown";
@@ -20,6 +21,10 @@ pub(super) fn describe(shared: &Shared, with_documents: bool) -> Samples {
     let mut samples = Samples { with_documents, ..Samples::default() };
     server(shared, &mut samples);
     workers(&shared.worker_metrics, &mut samples);
+    if shared.directing.is_some() {
+        let counters = shared.worker_metrics.iter().map(|worker| &worker.datagrams);
+        udp::figures(counters).iter().for_each(|(metric, sum)| samples.number(*metric, &[], *sum as f64));
+    }
     shared.store.observe(&mut samples);
     samples
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::latency::LatencyHistogram;
 use crate::commands::COMMANDS;
+use crate::udp::Counters;
 
 /// Counters of one worker. Only it writes them, so that no cache line moves between processors while requests are
 /// served; the alignment keeps what others write off these lines. None orders other memory.
@@ -20,6 +21,8 @@ pub(crate) struct WorkerMetrics {
     pub(super) get_batches: AtomicU64,
     pub(super) received_bytes: AtomicU64,
     pub(super) sent_bytes: AtomicU64,
+    /// Of datagrams, if any are served.
+    pub(crate) datagrams: Counters,
 }
 
 /// Counters of one command.
@@ -40,6 +43,7 @@ impl WorkerMetrics {
             get_batches: AtomicU64::default(),
             received_bytes: AtomicU64::default(),
             sent_bytes: AtomicU64::default(),
+            datagrams: Counters::default(),
         }
     }
 }

@@ -2,10 +2,29 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use super::Worker;
+use super::datagrams::WorkerDatagrams;
+use super::{IDLE_SWEEP, Worker, memory};
 
 impl Worker {
+    /// How long the worker may wait for its sockets.
+    pub(super) fn timeout(&self, deadline: Option<Instant>) -> Option<Duration> {
+        let has_datagrams = self.datagrams.as_ref().is_some_and(WorkerDatagrams::is_due);
+        if !self.resumable.is_empty() || has_datagrams {
+            return Some(Duration::ZERO);
+        }
+        let pause = if self.held > 0 { self.shared.pause.remaining().or(Some(Duration::ZERO)) } else { None };
+        let other = match deadline {
+            Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
+            None => (self.shared.idle_timeout().is_some() || self.has_streams).then_some(IDLE_SWEEP),
+        };
+        let retry = (!self.waiting.is_empty()).then_some(memory::RETRY);
+        // Rounded up, so that the pause has ended.
+        let pause = pause.map(|pause| pause + Duration::from_millis(1));
+        pause.into_iter().chain(other).chain(retry).min()
+    }
+
     /// Lets the next request of a connection wait for the end of a pause.
     pub(super) fn hold(&mut self, number: usize) {
         let connection = &mut self.connections[number];

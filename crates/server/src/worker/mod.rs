@@ -8,6 +8,7 @@
 
 mod closing;
 mod control;
+mod datagrams;
 mod mail;
 mod memcached;
 mod memory;
@@ -18,6 +19,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use alluvium_io::datagrams::SystemDatagrams;
 use alluvium_protocol::Progress;
 
 use crate::answer::{Asker, Wanted};
@@ -33,6 +35,7 @@ use crate::readiness::{Event, Interest, Poller};
 use crate::reply_room::ReplyRoom;
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
+use datagrams::WorkerDatagrams;
 use reads_ahead::ReadsAhead;
 
 /// Maximum number of bytes read from one client in one round.
@@ -43,6 +46,7 @@ const POOLED_BUFFERS_MAX: usize = 64;
 /// After a frame with more arguments, the parser frees its memory.
 const SHRINK_ARGUMENTS_MIN: usize = 1024;
 const WAKE_TOKEN: u64 = u64::MAX;
+const DATAGRAMS_TOKEN: u64 = u64::MAX - 1;
 /// How often idle connections are looked for.
 const IDLE_SWEEP: Duration = Duration::from_secs(1);
 
@@ -79,13 +83,23 @@ pub(crate) struct Worker {
     has_overlapped: bool,
     peeked: Vec<Event>,
     reads_ahead: ReadsAhead,
+    datagrams: Option<WorkerDatagrams>,
 }
 
 impl Worker {
-    /// The worker of this number.
-    pub(crate) fn new(shared: Arc<Shared>, inbox: Arc<Inbox>, number: usize) -> io::Result<Self> {
+    /// The worker of this number, with its socket for datagrams if any are served.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        inbox: Arc<Inbox>,
+        datagrams: Option<SystemDatagrams>,
+        number: usize,
+    ) -> io::Result<Self> {
         let mut poller = Poller::new()?;
         poller.add(inbox.waker().source(), WAKE_TOKEN, Interest::READ)?;
+        let datagrams = WorkerDatagrams::new(datagrams, &shared, number);
+        if let Some(datagrams) = &datagrams {
+            poller.add(datagrams.socket(), DATAGRAMS_TOKEN, Interest::READ)?;
+        }
         let reads_ahead = ReadsAhead::new(shared.store.prefetches());
         let meter = Meter::new(Arc::clone(&shared.worker_metrics[number]));
         Ok(Self {
@@ -111,6 +125,7 @@ impl Worker {
             has_overlapped: false,
             peeked: Vec::new(),
             reads_ahead,
+            datagrams,
         })
     }
 
@@ -130,7 +145,8 @@ impl Worker {
             }
             self.take_commits();
             self.take_messages();
-            for event in events.iter().filter(|event| event.token != WAKE_TOKEN) {
+            self.serve_datagrams(&events)?;
+            for event in events.iter().filter(|event| event.token < DATAGRAMS_TOKEN) {
                 self.has_overlapped = true;
                 self.on_event(*event, now);
             }
@@ -161,21 +177,6 @@ impl Worker {
                 return Ok(());
             }
         }
-    }
-
-    fn timeout(&self, deadline: Option<Instant>) -> Option<Duration> {
-        if !self.resumable.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        let pause = if self.held > 0 { self.shared.pause.remaining().or(Some(Duration::ZERO)) } else { None };
-        let other = match deadline {
-            Some(deadline) => Some(deadline.saturating_duration_since(Instant::now())),
-            None => (self.shared.idle_timeout().is_some() || self.has_streams).then_some(IDLE_SWEEP),
-        };
-        let retry = (!self.waiting.is_empty()).then_some(memory::RETRY);
-        // Rounded up, so that the pause has ended.
-        let pause = pause.map(|pause| pause + Duration::from_millis(1));
-        pause.into_iter().chain(other).chain(retry).min()
     }
 
     fn on_event(&mut self, event: Event, now: Instant) {

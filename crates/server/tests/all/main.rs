@@ -6,6 +6,7 @@ mod collections;
 mod commits;
 mod common;
 mod counts;
+mod datagrams;
 mod debug;
 mod dumps;
 mod events;

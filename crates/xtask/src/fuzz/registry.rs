@@ -22,6 +22,11 @@ pub fn targets() -> Vec<Target> {
         Target { name: "resp", run: alluvium_protocol::fuzz::resp, samples: requests_and_replies },
         Target { name: "memcached", run: alluvium_protocol::fuzz::memcached, samples: memcached_requests },
         Target {
+            name: "datagram",
+            run: alluvium_protocol::fuzz::datagram,
+            samples: alluvium_protocol::fuzz::datagram_samples,
+        },
+        Target {
             name: "dump",
             run: alluvium_protocol::fuzz::dump,
             samples: alluvium_protocol::fuzz::dump_samples,

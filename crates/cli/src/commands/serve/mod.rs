@@ -57,7 +57,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         ..server_options(&settings)?
     };
     let limit = settings.memory.map(|size| size.0);
-    let shares = limit.map(|limit| Shares::of(limit, server_options.workers.get())).transpose()?;
+    // What receives and sends datagrams takes as much as what serves connections.
+    let users = server_options.workers.get() * if settings.udp.is_some() { 2 } else { 1 };
+    let shares = limit.map(|limit| Shares::of(limit, users)).transpose()?;
     if let Some(shares) = shares {
         server_options.client_bytes_max = shares.clients as usize;
     }
@@ -95,6 +97,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         store = served,
         tls = log::shown(server.tls_address()),
         unix_socket = log::shown(server.unix_socket().map(Path::display)),
+        udp = log::shown(server.udp_address()),
         memcached = log::shown(server.memcached_address()),
         metrics = log::shown(server.metrics_address().map(|address| format!("http://{address}/metrics"))),
         address = %server.local_address(),
@@ -160,6 +163,8 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         memcached_address: settings.memcached_port.map(|port| SocketAddr::new(address.ip(), port)),
         #[cfg(feature = "tls")]
         tls: tls(settings, address)?,
+        udp_port: settings.udp,
+        udp_poll: settings.udp_poll.map_or(defaults.udp_poll, |time| time.0),
         unix_socket: settings.unix_socket.clone(),
         unix_socket_mode: settings.unix_socket_mode.map_or(defaults.unix_socket_mode, |mode| mode.0),
         metrics_address: settings.metrics,

@@ -64,6 +64,12 @@ pub struct Settings {
     #[cfg(feature = "tls")]
     #[arg(long, value_name = "FILE")]
     pub tls_client_authorities: Option<PathBuf>,
+    /// First port for requests in datagrams to the cache, at the same IP address; each worker has a port of its own
+    #[arg(long, value_name = "PORT", requires = "cache")]
+    pub udp: Option<u16>,
+    /// How long a worker polls for datagrams after the last ones, such as 50us; by default it sleeps at once
+    #[arg(long, value_name = "TIME", requires = "udp")]
+    pub udp_poll: Option<Time>,
     /// File of a Unix socket where clients may connect, too
     #[arg(long, value_name = "FILE")]
     pub unix_socket: Option<PathBuf>,
@@ -195,6 +201,8 @@ impl Settings {
             tls_key: self.tls_key.or(other.tls_key),
             #[cfg(feature = "tls")]
             tls_client_authorities: self.tls_client_authorities.or(other.tls_client_authorities),
+            udp: self.udp.or(other.udp),
+            udp_poll: self.udp_poll.or(other.udp_poll),
             unix_socket: self.unix_socket.or(other.unix_socket),
             unix_socket_mode: self.unix_socket_mode.or(other.unix_socket_mode),
             metrics: self.metrics.or(other.metrics),

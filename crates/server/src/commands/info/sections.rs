@@ -9,6 +9,7 @@ use crate::client::Client;
 use crate::commands::dbsize::QUICK_VISITS_MAX;
 use crate::shared::Shared;
 use crate::store::StoreHealth;
+use crate::udp;
 
 pub(super) fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
     let uptime = shared.started.elapsed().as_secs();
@@ -19,6 +20,9 @@ pub(super) fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
     write!(out, "arch_bits:{}\r\n", usize::BITS)?;
     write!(out, "process_id:{}\r\n", std::process::id())?;
     write!(out, "tcp_port:{}\r\n", shared.address.port())?;
+    if let Some(directing) = &shared.directing {
+        write!(out, "udp_port:{}\r\n", directing.address.port())?;
+    }
     write!(out, "io_threads:{}\r\n", shared.options.workers)?;
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     write!(out, "server_time_usec:{}\r\n", now.as_micros())?;
@@ -127,6 +131,12 @@ pub(super) fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result 
     write!(out, "tracking_total_prefixes:{}\r\n", tracking.prefixes)?;
     write!(out, "total_net_input_bytes:{}\r\n", totals.received_bytes)?;
     write!(out, "total_net_output_bytes:{}\r\n", totals.sent_bytes)?;
+    if shared.directing.is_some() {
+        let counters = shared.worker_metrics.iter().map(|worker| &worker.datagrams);
+        for (metric, sum) in udp::figures(counters) {
+            write!(out, "{}:{sum}\r\n", metric.name)?;
+        }
+    }
     let errors: u64 = shared.error_counts.all().values().sum();
     write!(out, "latest_fork_usec:0\r\ntotal_forks:0\r\ntotal_error_replies:{errors}\r\n")
 }

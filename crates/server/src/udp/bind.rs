@@ -1,0 +1,67 @@
+//! The sockets of a server's workers.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use alluvium_io::SystemClock;
+use alluvium_io::datagrams::{Datagrams as _, SystemDatagrams};
+
+use super::Directing;
+use crate::{ServerError, ServerOptions, Store};
+
+/// The sockets of all workers, in their order, and what they tell clients.
+pub(crate) struct Bound {
+    pub(crate) sockets: Vec<SystemDatagrams>,
+    pub(crate) directing: Arc<Directing>,
+}
+
+/// Checks whether datagrams may be served with these options.
+///
+/// # Errors
+/// [`ServerError::Datagrams`] where there are users or passwords, which datagrams do not have, and
+/// [`ServerError::RemoteAddress`].
+pub(crate) fn check(options: &ServerOptions) -> Result<(), ServerError> {
+    if options.udp_port.is_none() {
+        return Ok(());
+    }
+    if options.password.is_some() || options.acl_file.is_some() {
+        return Err(ServerError::Datagrams(
+            "datagrams carry no password, so they cannot be served beside one",
+        ));
+    }
+    options.check_address(options.address)
+}
+
+/// Binds a socket for each worker, if the options ask for datagrams: to the port of the options and those that follow
+/// it, or to ports of the system's choice.
+///
+/// # Errors
+/// As [`check`], a store that is no cache, and ports that are in use.
+pub(crate) fn bind(
+    options: &ServerOptions,
+    store: &dyn Store,
+    ip: IpAddr,
+) -> Result<Option<Bound>, ServerError> {
+    let Some(port) = options.udp_port else { return Ok(None) };
+    check(options)?;
+    if store.is_stored() {
+        return Err(ServerError::Datagrams("datagrams are served from a cache only"));
+    }
+    let mut sockets = Vec::new();
+    for number in 0..options.workers.get() {
+        let port = match (port, u16::try_from(number).ok().and_then(|number| port.checked_add(number))) {
+            (0, _) => 0,
+            (_, Some(port)) => port,
+            (_, None) => {
+                return Err(ServerError::Datagrams("there are not enough ports after that of datagrams"));
+            }
+        };
+        let address = SocketAddr::new(ip, port);
+        let socket = SystemDatagrams::bind(address)
+            .map_err(ServerError::io(format!("receive datagrams at {address}")))?;
+        sockets.push(socket);
+    }
+    let addresses: Vec<SocketAddr> = sockets.iter().map(|socket| socket.local_address()).collect();
+    let directing = Arc::new(Directing::new(&addresses, Arc::new(SystemClock::default())));
+    Ok(Some(Bound { sockets, directing }))
+}

@@ -1,0 +1,184 @@
+//! [`Service`]: receives a burst, executes its requests, and sends the replies.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use alluvium_io::datagrams::{Burst, Datagrams};
+use alluvium_protocol::datagram::{Content, DATAGRAM_BYTES_MAX, Header, Kind, Malformed, Request};
+
+use super::batch::{Batch, Steps, Tools};
+use super::counters::{Counters, Figure};
+use super::directing::Directing;
+use super::items::Items;
+use super::replies::Replies;
+
+/// Messages that are received by one call: with the arena of the replies they take less than 2 MiB.
+const BURST_SLOTS: usize = 28;
+
+/// The datagrams of one worker. All memory is allocated at the start, less than 2 MiB: most of it to receive, of which
+/// the system gives the pages that are used, and 128 KiB to send.
+#[derive(Debug)]
+pub(crate) struct Service<D> {
+    socket: D,
+    burst: Burst,
+    replies: Replies,
+    steps: Steps,
+    directing: Arc<Directing>,
+    admitted: Option<Admitted>,
+}
+
+/// The peer whose cookie was checked last, which most often sends the next datagram, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Admitted {
+    peer: SocketAddr,
+    cookie: u32,
+    hour: u64,
+}
+
+/// What happens to a datagram.
+enum Verdict<'b> {
+    Execute(Header, Content<'b, Request<'b>>),
+    Directory(Header),
+    /// Answered by a header of this kind.
+    Answer(Header, Kind),
+    Drop,
+}
+
+impl<D: Datagrams> Service<D> {
+    pub(crate) fn new(socket: D, directing: Arc<Directing>) -> Self {
+        Self {
+            socket,
+            burst: Burst::new(BURST_SLOTS),
+            replies: Replies::default(),
+            steps: Steps::default(),
+            directing,
+            admitted: None,
+        }
+    }
+
+    /// Whether the last burst took all slots, so that more datagrams may wait.
+    pub(crate) fn may_have_more(&self) -> bool {
+        self.burst.is_full()
+    }
+
+    /// The socket, for a poller.
+    pub(crate) fn socket(&self) -> &D {
+        &self.socket
+    }
+
+    /// Bytes of all that could grow.
+    #[cfg(test)]
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.burst.memory_bytes() + self.replies.memory_bytes() + self.steps.memory_bytes()
+    }
+
+    /// Replaces what clients are told. Requests of those who know the former epoch are not executed.
+    #[cfg(test)]
+    pub(super) fn direct(&mut self, directing: Arc<Directing>) {
+        self.directing = directing;
+        self.admitted = None;
+    }
+
+    /// Receives a burst and answers it. Returns the number of its datagrams, and of the requests that were executed.
+    /// With `is_paused`, all datagrams are dropped; their clients send them again.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub(crate) fn serve(
+        &mut self,
+        items: &mut Items<'_>,
+        counters: &Counters,
+        is_paused: bool,
+    ) -> io::Result<(usize, u64)> {
+        let Self { socket, burst, replies, steps, directing, admitted } = self;
+        let came = socket.receive_burst(burst)?;
+        if came == 0 {
+            return Ok((0, 0));
+        }
+        counters.add(Figure::Bursts, 1);
+        counters.add(Figure::Received, came as u64);
+        counters.set(Figure::Dropped, socket.dropped());
+        if is_paused {
+            counters.add(Figure::Paused, came as u64);
+            return Ok((came, 0));
+        }
+        let hour = directing.cookies.hour();
+        let tools = Tools { socket: &mut *socket, replies, counters, items, epoch: directing.epoch };
+        let mut batch = Batch::new(tools, steps);
+        let mut executed = 0;
+        for (peer, bytes) in burst.datagrams() {
+            match verdict(directing, admitted, counters, hour, peer, bytes) {
+                Verdict::Execute(header, requests) => {
+                    executed += u64::from(header.count);
+                    batch.begin(peer, header.sequence, requests.len());
+                    for request in requests {
+                        batch.add(&request);
+                    }
+                    batch.end(header.cookie);
+                }
+                Verdict::Directory(header) => {
+                    let cookie = directing.cookies.of(peer, hour);
+                    let header = Header { kind: Kind::Directory, epoch: directing.epoch, cookie, ..header };
+                    if !batch.answer(peer, header, &directing.directory, bytes.len()) {
+                        counters.add(Figure::Short, 1);
+                    }
+                }
+                Verdict::Answer(header, kind) => {
+                    // The cookie is not the peer's, or is known to it.
+                    let header = Header { kind, epoch: directing.epoch, ..header };
+                    batch.answer(peer, header, &[], bytes.len());
+                }
+                Verdict::Drop => {}
+            }
+        }
+        batch.look_up();
+        counters.add(Figure::Requests, executed);
+        self.replies.send(&mut self.socket, counters)?;
+        Ok((came, executed))
+    }
+}
+
+/// What happens to a datagram. Nothing of it was executed so far, and a wrong one never is, not even in part.
+#[inline]
+fn verdict<'b>(
+    directing: &Directing,
+    admitted: &mut Option<Admitted>,
+    counters: &Counters,
+    hour: u64,
+    peer: SocketAddr,
+    bytes: &'b [u8],
+) -> Verdict<'b> {
+    let drop_as = |figure| {
+        counters.add(figure, 1);
+        Verdict::Drop
+    };
+    let (header, content) = match Header::decode(bytes) {
+        Ok(decoded) if bytes.len() <= DATAGRAM_BYTES_MAX => decoded,
+        Ok(_) => return drop_as(Figure::Malformed),
+        Err(Malformed::Short) => return drop_as(Figure::Short),
+        Err(_) => return drop_as(Figure::Foreign),
+    };
+    match header.kind {
+        Kind::Requests => {}
+        Kind::AskDirectory => return Verdict::Directory(header),
+        // Replies are never answered, so no two servers can be made to send to each other.
+        _ => return drop_as(Figure::Foreign),
+    }
+    let asks = Admitted { peer, cookie: header.cookie, hour };
+    if *admitted != Some(asks) {
+        if !directing.cookies.accepts(peer, header.cookie, hour) {
+            counters.add(Figure::WithoutCookie, 1);
+            return Verdict::Answer(header, Kind::NoCookie);
+        }
+        *admitted = Some(asks);
+    }
+    if header.epoch != directing.epoch {
+        counters.add(Figure::Moved, 1);
+        return Verdict::Answer(header, Kind::Moved);
+    }
+    match Content::requests(content, header.count) {
+        Ok(requests) => Verdict::Execute(header, requests),
+        Err(_) => drop_as(Figure::Malformed),
+    }
+}
