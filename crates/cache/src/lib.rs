@@ -36,6 +36,8 @@ mod access;
 mod cache;
 mod canary;
 mod claim;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+mod durable;
 mod error;
 mod evicting;
 mod eviction;
