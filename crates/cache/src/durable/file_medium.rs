@@ -6,6 +6,7 @@ use std::io;
 use crate::memory::{CAN_FLUSH, LineFlush, Ring, UNIT_BYTES};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
+use super::header::{SESSION_AT, SessionState};
 use super::medium::{LINE_BYTES, Medium};
 
 /// What a cache that survives promises: see [`Builder::survive`](crate::Builder::survive).
@@ -61,11 +62,6 @@ impl FileMedium {
         })
     }
 
-    /// The promise.
-    pub fn survive(&self) -> Survive {
-        self.survive
-    }
-
     /// Writes the bytes `at..at + len` to the device, and waits.
     ///
     /// # Errors
@@ -100,6 +96,9 @@ impl FileMedium {
                 let mut failure = self.failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 failure.get_or_insert(error);
                 self.has_failed.store(1, Ordering::Release);
+                // The next opening drops the content. If this is not written either, nothing can be done.
+                self.store(SESSION_AT, SessionState::Failed.word());
+                let _ = self.sync(SESSION_AT, LINE_BYTES);
             }
         }
     }

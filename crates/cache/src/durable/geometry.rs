@@ -103,8 +103,13 @@ impl Geometry {
         HEADER_BYTES + (self.partitions + zone) * LINE_BYTES
     }
 
+    /// Offset behind the lines of partitions and zones.
+    pub fn tables_end(&self) -> usize {
+        self.zone_line_at(self.partitions * self.zones)
+    }
+
     fn buckets_at(&self) -> usize {
-        self.zone_line_at(self.partitions * self.zones).next_multiple_of(PAGE)
+        self.tables_end().next_multiple_of(PAGE)
     }
 
     /// Offset of a bucket of the file.

@@ -65,6 +65,7 @@ pub enum Mistake {
     WrapUnscrubbed,
 }
 
+#[cfg(any(test, feature = "simulation"))]
 impl Mistake {
     /// All of them, by name.
     pub const ALL: [(&'static str, Self); 6] = [

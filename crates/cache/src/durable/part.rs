@@ -149,6 +149,31 @@ impl<M: Medium> Part<M> {
         checksum(bytes, descriptor)
     }
 
+    /// Starts loading the bucket of a key.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, hash: KeyHash) {
+        let HashPlace { bucket, .. } = HashPlace::of(hash, self.shared.geometry.buckets);
+        let at = self.shared.geometry.bucket_at(self.bucket(bucket));
+        self.shared.medium.prefetch(at, super::geometry::BUCKET_BYTES);
+        alluvium_index::prefetch_element(&self.beside, bucket);
+    }
+
+    /// Starts loading the item of a key, whose bucket has been loaded.
+    #[inline(always)]
+    pub fn prefetch_item(&self, hash: KeyHash) {
+        let HashPlace { bucket, tag } = HashPlace::of(hash, self.shared.geometry.buckets);
+        let bucket = self.bucket(bucket);
+        for way in 0..WAYS {
+            let descriptor = self.shared.descriptor(bucket, way);
+            if descriptor.tag() == tag && self.state(descriptor) == State::Current {
+                let place = descriptor.place();
+                let at = self.shared.geometry.unit_at(place.zone, place.offset);
+                self.shared.medium.prefetch(at, Shared::<M>::item_bytes(descriptor));
+                return;
+            }
+        }
+    }
+
     /// Calls `take` with value and metadata of the item of `key`, if there is one, and returns its result.
     #[inline]
     pub fn get_with<T>(&self, sought: Sought<'_>, take: impl FnOnce(&[u8], Metadata) -> T) -> Option<T> {

@@ -13,13 +13,12 @@ use alluvium_base::KeyHash;
 use crate::error::TooLarge;
 use crate::item::{ItemView, Metadata};
 use crate::partition::{Change, Write};
-use crate::reentry::Deciding;
 use crate::sync::add_alone;
 
 use super::clean::Hands;
 use super::descriptor::{Descriptor, UNIT};
 use super::geometry::WAYS;
-use super::medium::{Medium, Mistake};
+use super::medium::{LINE_BYTES, Medium, Mistake};
 use super::part::{Part, Sought, State};
 use super::shared::Shared;
 use super::stored_item::{Head, StoredItem};
@@ -44,6 +43,25 @@ impl<M: Medium> Part<M> {
         let mut hands = self.enter();
         let has_flushed = self.put(&mut hands, sought, value, metadata)?;
         self.settle(has_flushed);
+        Ok(())
+    }
+
+    /// As [`set`](Self::set), with the flushes of a cache that has no checksums: the item's lines, a fence, the
+    /// descriptor's line, a fence.
+    pub fn set_flushed(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        let mut hands = self.enter();
+        self.put(&mut hands, sought, value, metadata)?;
+        if let Some(way) = self.live(&mut hands, sought) {
+            let descriptor = self.shared.descriptor(self.bucket(sought.bucket), way);
+            let place = descriptor.place();
+            let at = self.shared.geometry.unit_at(place.zone, place.offset);
+            let end = at + Shared::<M>::item_bytes(descriptor);
+            (at / LINE_BYTES..end.div_ceil(LINE_BYTES))
+                .for_each(|line| self.shared.medium.flush(line * LINE_BYTES));
+            self.settle(true);
+            self.flush(sought, way);
+            self.settle(true);
+        }
         Ok(())
     }
 
@@ -102,10 +120,7 @@ impl<M: Medium> Part<M> {
         let bytes = mem::take(&mut hands.bytes);
         let item = found.and_then(|_| StoredItem::parse(&bytes));
         let item = item.filter(|item| !self.shared.is_expired(item.metadata));
-        let change = {
-            let _deciding = Deciding::about(self.shared.number);
-            decide(item.map(|item| (self.shared.view(item.value, item.metadata), item.metadata)))
-        };
+        let change = decide(item.map(|item| (self.shared.view(item.value, item.metadata), item.metadata)));
         let has_flushed = match change {
             Change::Keep => false,
             Change::Remove => self.take_out(&mut hands, sought).1,

@@ -225,6 +225,22 @@ impl Mapping {
     }
 }
 
+/// Whether stores to a mapping of the file survive a loss of power once the processor's cache is flushed: Linux maps
+/// only such files with `MAP_SYNC`.
+pub(crate) fn is_persistent(file: &File) -> bool {
+    let flags = MapFlags::SHARED_VALIDATE | MapFlags::SYNC;
+    // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+    let mapped = unsafe { mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, flags, file.as_fd(), 0) };
+    match mapped {
+        Ok(address) => {
+            // SAFETY: the page that was just mapped, to which there are no references.
+            let _ = unsafe { munmap(address, PAGE_BYTES) };
+            true
+        }
+        Err(_) => false,
+    }
+}
+
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: `ring` reserved this range, no other value owns it, and references into it have ended, since they

@@ -24,7 +24,7 @@ pub(crate) use array::{Array, Element};
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) use flush::{CAN_FLUSH, LineFlush};
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
-pub(crate) use mapped::Pages;
+pub(crate) use mapped::{Pages, is_persistent};
 pub(crate) use published::Published;
 pub(crate) use ring::{Ring, UNIT_BYTES};
 
