@@ -186,7 +186,7 @@ fn items_that_are_used_are_kept() {
     assert!(hot > 90, "{hot} {stats:?}");
     assert!(stats.kept > 500 && stats.cleanings > 100 && stats.evicted > 100_000, "{stats:?}");
     // Of some keys the bucket is full.
-    assert!(stats.evicted_by_index < stats.inserted / 30, "{stats:?}");
+    assert!(stats.evicted_by_index < stats.inserted / 12, "{stats:?}");
     let count = cache.iter().count() as u64;
     assert!(count > 18_000, "{count} items of 128 bytes in 4 MiB");
     assert!(count.abs_diff(cache.len_estimate()) < count / 3, "{count} {}", cache.len_estimate());

@@ -19,8 +19,8 @@ pub(crate) const HEADER_BYTES: usize = 4096;
 pub(crate) const BUCKET_BYTES: usize = 2 * LINE_BYTES;
 /// Descriptors of a bucket.
 pub(crate) const WAYS: usize = 7;
-/// Descriptors of a bucket that are in use, on average, in a cache that is full: then some 2 % of the items find their
-/// bucket full.
+/// Descriptors of a bucket that are in use, on average, in a cache that is full. Then 6 % of the new items find their
+/// bucket full and replace the least used item there (Erlang's formula for 4 of 7).
 const WAYS_USED: usize = 4;
 /// Minimum zones of a partition: one that is written, one that is free, one that is cleaned, and one besides.
 const ZONES_MIN: usize = 4;
