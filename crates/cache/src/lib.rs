@@ -71,11 +71,11 @@ pub use cache::{
     Builder, Cache, Compressed, Cursor, Era, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update,
     Writer,
 };
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
-pub use durable::{Opened, Survive, SurviveError, SurvivingBuilder, SurvivingCache, SurvivingStats};
 #[cfg(all(target_os = "linux", not(miri), not(loom), feature = "simulation"))]
 #[doc(hidden)]
-pub use durable::{Mistake, simulation};
+pub use durable::{Mistake, fuzz, simulation};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub use durable::{Opened, Survive, SurviveError, SurvivingBuilder, SurvivingCache, SurvivingStats};
 pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use evicting::PartitionStats;
 pub use eviction::Eviction;

@@ -5,6 +5,7 @@
 
 mod checks;
 mod ci;
+mod crashes;
 mod fuzz;
 mod memory;
 mod shell;
@@ -33,6 +34,10 @@ enum Command {
     Tidy(tidy::Options),
     /// Random operations with crashes on a simulated disk, compared with a reference map
     Simulate(simulate::Options),
+    /// Random operations on caches that survive, with crashes that lose single stores
+    Crashes(crashes::Options),
+    /// A thousand kills of a process that writes to a cache that survives
+    Kill9,
     /// Real threads on real files, killed at random moments, compared with an exact model
     Torture(torture::Options),
     #[command(hide = true)]
@@ -65,6 +70,8 @@ fn main() -> ExitCode {
         Command::Test => ci::test(),
         Command::Tidy(options) => tidy::run(&options),
         Command::Simulate(options) => simulate::run(&options),
+        Command::Crashes(options) => crashes::run(&options),
+        Command::Kill9 => crashes::kill9(),
         Command::Torture(options) => torture::run(&options),
         Command::TortureChild(options) => torture::run_child(&options),
         Command::Memory(options) => memory::run(&options),

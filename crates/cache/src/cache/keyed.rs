@@ -77,10 +77,7 @@ pub(crate) trait KeyedWrites {
     /// Calls a function of the caller, which cannot write to the cache.
     fn deciding<T>(&self, decide: impl FnOnce() -> T) -> T;
 
-    fn update<'v>(
-        &self,
-        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
-    ) -> Result<(), TooLarge> {
+    fn update<'v>(&self, decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>) -> Result<(), TooLarge> {
         self.change(|item| {
             let decision = self.deciding(|| decide(item.map(|(item, _)| item)));
             match decision {
@@ -90,9 +87,7 @@ pub(crate) trait KeyedWrites {
                     let metadata = item.map_or(Metadata::default(), |(_, metadata)| metadata);
                     Change::Put(Write { value, metadata })
                 }
-                Update::Set(value, options) => {
-                    Change::Put(Write { value, metadata: self.metadata(options) })
-                }
+                Update::Set(value, options) => Change::Put(Write { value, metadata: self.metadata(options) }),
                 Update::SetUntil(value, flags, expires_at) => {
                     Change::Put(Write { value, metadata: self.metadata_until(flags, expires_at) })
                 }
@@ -143,12 +138,7 @@ pub(crate) trait KeyedWrites {
         self.set_if(value, options, |item| judged(item, |item| item.value == expected))
     }
 
-    fn set_if_unchanged(
-        &self,
-        token: Token,
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, TooLarge> {
+    fn set_if_unchanged(&self, token: Token, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| judged(item, |item| item.token() == token))
     }
 

@@ -73,8 +73,7 @@ impl SurvivingCache {
         flushes_each_set: bool,
     ) -> Result<Self, SurviveError> {
         let (start, opened, header) = (open.start(), open.opened, open.header);
-        let system =
-            |action| move |error| SurviveError::System { path: path.to_path_buf(), action, error };
+        let system = |action| move |error| SurviveError::System { path: path.to_path_buf(), action, error };
         let (medium, file) = open.into_parts();
         let shared = Shared {
             medium,

@@ -51,9 +51,7 @@ impl<M: Medium> Core<M> {
         let part = |number| {
             let active = shared.active(number) as usize % shared.geometry.zones;
             let hands = match start {
-                Start::New | Start::Resumed => {
-                    Hands::resumed(&shared, number, active, start == Start::New)
-                }
+                Start::New | Start::Resumed => Hands::resumed(&shared, number, active, start == Start::New),
                 Start::AfterCrash => Hands::after_crash(&shared, active),
             };
             let part = Part::new(Arc::clone(&shared), number, hands)?;

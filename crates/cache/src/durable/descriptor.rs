@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn parts_come_back() {
-        let place = Place { zone: (1 << ZONE_BITS) - 1, version: 1 << 22 | 1, offset: (1 << OFFSET_BITS) - 3 };
+        let place =
+            Place { zone: (1 << ZONE_BITS) - 1, version: 1 << 22 | 1, offset: (1 << OFFSET_BITS) - 3 };
         let descriptor = Descriptor::new(place, 0xabcd, UNITS_MAX).with_checksum(0x1234_5678);
         assert_eq!(descriptor.place(), place);
         assert_eq!((descriptor.tag(), descriptor.units()), (0xabcd, UNITS_MAX));

@@ -51,11 +51,17 @@ impl fmt::Display for SurviveError {
                 write!(out, "{what}: this is no cache. Give another file, or allow a reset to replace it")
             }
             Self::Newer(what) => {
-                write!(out, "{what}: a newer version made it. Use that version, or allow a reset to begin empty")
+                write!(
+                    out,
+                    "{what}: a newer version made it. Use that version, or allow a reset to begin empty"
+                )
             }
             Self::Damaged(what) => write!(out, "{what}: allow a reset to begin with an empty cache"),
             Self::OtherShape(what) => {
-                write!(out, "{what}: give the settings with which it was made, or allow a reset to begin empty")
+                write!(
+                    out,
+                    "{what}: give the settings with which it was made, or allow a reset to begin empty"
+                )
             }
             Self::System { path, action, error } => {
                 write!(out, "cannot {action} {}: {error}", path.display())

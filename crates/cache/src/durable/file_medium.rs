@@ -62,6 +62,11 @@ impl FileMedium {
         })
     }
 
+    /// The promise.
+    pub fn survive(&self) -> Survive {
+        self.survive
+    }
+
     /// Writes the bytes `at..at + len` to the device, and waits.
     ///
     /// # Errors

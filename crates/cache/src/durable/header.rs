@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  words 0..16      what the file is: fixed when it is made, with a checksum in word 15
-//!  words 128..      the session: [ state | boot of the system, 2 words | process | sessions so far ]
+//!  words 128..      the session: [ state | boot of the system, 2 words | process | sessions so far | promise ]
 //! ```
 //!
 //! Words are little-endian. The session says how the file was left. Without flushes a file that a process left open is

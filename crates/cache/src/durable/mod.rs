@@ -29,6 +29,8 @@ mod core;
 mod descriptor;
 mod error;
 mod file_medium;
+#[cfg(any(test, feature = "simulation"))]
+pub mod fuzz;
 mod geometry;
 mod header;
 mod medium;

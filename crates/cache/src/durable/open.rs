@@ -22,6 +22,7 @@ const STATE: usize = 0;
 const BOOT: usize = 1;
 const PROCESS: usize = 3;
 const SESSIONS: usize = 4;
+const PROMISE: usize = 5;
 
 /// How the content was found when the cache was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,11 +148,13 @@ impl Wanted<'_> {
         let medium = self.map(&file, &header)?;
         let session = |word| medium.load(word_at(SESSION_AT, word));
         let is_same_boot = boot() != [0, 0] && [session(BOOT), session(BOOT + 1)] == boot();
-        let opened = match (SessionState::of(session(STATE)), self.survive) {
-            (SessionState::Closed, _) => Opened::Complete,
-            (SessionState::Open, _) if is_same_boot => Opened::Complete,
-            (SessionState::Open, Survive::Power) => Opened::AfterCrash,
-            (SessionState::Open, Survive::Pmem) if is_persistent(&file) => Opened::AfterCrash,
+        // What was flushed depends on the session that left it, not on this one.
+        let is_flushed = session(PROMISE) == promise(Survive::Power)
+            || session(PROMISE) == promise(Survive::Pmem) && is_persistent(&file);
+        let opened = match SessionState::of(session(STATE)) {
+            SessionState::Closed => Opened::Complete,
+            SessionState::Open if is_same_boot => Opened::Complete,
+            SessionState::Open if is_flushed => Opened::AfterCrash,
             _ => Opened::Dropped,
         };
         let open = OpenFile { medium, header, opened, file };
@@ -215,6 +218,7 @@ impl OpenFile {
         store(BOOT, first);
         store(BOOT + 1, second);
         store(PROCESS, u64::from(std::process::id()));
+        store(PROMISE, promise(self.medium.survive()));
         let sessions = self.medium.load(word_at(SESSION_AT, SESSIONS));
         store(SESSIONS, sessions.wrapping_add(1));
         self.medium.sync(0, HEADER_BYTES)
@@ -228,7 +232,7 @@ pub(crate) fn set_session(medium: &FileMedium, state: SessionState) -> io::Resul
 }
 
 /// Checks the lines of partitions and zones, which are the bytes behind the header.
-fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Corruption> {
+pub(crate) fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Corruption> {
     let check = |at: usize, expected: &str, is_right: &dyn Fn(u64) -> bool| {
         let word = tables.get(at - HEADER_BYTES..).and_then(|rest| rest.first_chunk());
         let word = word.map_or(0, |bytes| u64::from_le_bytes(*bytes));
@@ -246,6 +250,15 @@ fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Corruption> {
         let at = geometry.zone_line_at(zone);
         check(at, "the version of a zone", &|version| (1..=version_max).contains(&version))
     })
+}
+
+/// The promise of a session, as it is stored.
+fn promise(survive: Survive) -> u64 {
+    match survive {
+        Survive::Process => 1,
+        Survive::Pmem => 2,
+        Survive::Power => 3,
+    }
 }
 
 fn shape(geometry: &Geometry) -> String {

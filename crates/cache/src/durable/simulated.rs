@@ -107,11 +107,6 @@ impl SimulatedMedium {
         self.lasting().left.is_some()
     }
 
-    /// Stores and fences so far.
-    pub fn steps(&self) -> u64 {
-        self.lasting().steps
-    }
-
     /// The medium that the crash left; it comes now, if it has not come before.
     pub fn after_crash(&self, loss: Loss, mut random: Random) -> Self {
         let mut lasting = self.lasting();

@@ -67,6 +67,8 @@ struct Run {
     /// Values are distinct, or few.
     has_few_values: bool,
     values: u64,
+    /// What the next crash leaves.
+    loss: Loss,
     /// The operation that is in progress: its key, and what it sets.
     pending: Option<(Vec<u8>, Option<Value>)>,
     summary: Summary,
@@ -77,6 +79,39 @@ struct Run {
 /// # Errors
 /// What a get said that it must not.
 pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary, String> {
+    let (mut run, geometry) = prepared(seed, mistake)?;
+    for _ in 0..crashes {
+        let steps = run.random.any() % (OPERATIONS_MAX as u64 * 8);
+        run.until_crash(steps)?;
+        run.reopen(geometry)?;
+    }
+    Ok(run.summary)
+}
+
+/// Runs the first operations of a seed again and again, with a crash after each store and fence of them.
+///
+/// # Errors
+/// What a get said that it must not.
+pub fn run_each_step(seed: u64) -> Result<Summary, String> {
+    let mut all = Summary::default();
+    for steps in 0.. {
+        let (mut run, geometry) = prepared(seed, None)?;
+        run.until_crash(steps)?;
+        let has_crashed = run.core.shared.medium.has_crashed();
+        run.reopen(geometry)?;
+        all.operations += run.summary.operations;
+        all.crashes += 1;
+        all.survived += run.summary.survived;
+        all.lost += run.summary.lost;
+        if !has_crashed {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// The beginning of a seed.
+fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), String> {
     let mut random = Random::new(seed);
     let zone_bytes = random.one_of(&[256, 512, 1024, 4096]);
     let geometry = Geometry {
@@ -91,7 +126,7 @@ pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary,
     format(&medium, &geometry);
     let shared = shared(medium, geometry, &time);
     let core = Core::open(shared, Start::New).map_err(|error| error.to_string())?;
-    let mut run = Run {
+    let run = Run {
         core,
         time,
         keys: random.one_of(&[3, 8, 20, 60]),
@@ -99,14 +134,11 @@ pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary,
         random,
         reference: Reference::new(),
         values: 0,
+        loss: Loss::Nothing,
         pending: None,
         summary: Summary::default(),
     };
-    for _ in 0..crashes {
-        run.until_crash()?;
-        run.reopen(geometry)?;
-    }
-    Ok(run.summary)
+    Ok((run, geometry))
 }
 
 fn shared(medium: SimulatedMedium, geometry: Geometry, time: &Arc<Time>) -> Shared<SimulatedMedium> {
@@ -132,7 +164,8 @@ impl Run {
         let len = if self.has_few_values { 6 } else { self.random.one_of(&[0, 6, 30, 47]) };
         let mut bytes = number.to_string().into_bytes();
         bytes.resize(bytes.len().max(len), b'.');
-        let expires_at_ms = if self.random.below(8) == 0 { self.now_ms() + self.random.any() % 40 } else { 0 };
+        let expires_at_ms =
+            if self.random.below(8) == 0 { self.now_ms() + self.random.any() % 40 } else { 0 };
         (bytes, expires_at_ms)
     }
 
@@ -140,11 +173,11 @@ impl Run {
         self.time.unix().as_millis() as u64
     }
 
-    /// Operations up to a crash in the middle of one, or after the last.
-    fn until_crash(&mut self) -> Result<(), String> {
+    /// Operations up to a crash after so many stores and fences, or after the last operation.
+    fn until_crash(&mut self, steps: u64) -> Result<(), String> {
         let loss = self.random.one_of(&[Loss::Nothing, Loss::Most, Loss::Lines, Loss::Words, Loss::Words]);
+        self.loss = loss;
         let count = self.random.below(OPERATIONS_MAX) + 1;
-        let steps = self.random.any() % (count as u64 * 8);
         let random = Random::new(self.random.any());
         self.core.shared.medium.crash_after(steps + 1, loss, random);
         for _ in 0..count {
@@ -274,10 +307,14 @@ impl Run {
         if let Some((key, Some(value))) = self.pending.take() {
             self.reference.entry(key).or_default().push(value);
         }
-        let loss = self.random.one_of(&[Loss::Nothing, Loss::Words]);
-        let medium = self.core.shared.medium.after_crash(loss, Random::new(self.random.any()));
-        self.core = Core::open(shared(medium, geometry, &self.time), Start::AfterCrash)
-            .map_err(|error| error.to_string())?;
+        let medium = self.core.shared.medium.after_crash(self.loss, Random::new(self.random.any()));
+        // If only the process ended, the next one may go on.
+        let start = match self.loss {
+            Loss::Nothing if self.random.below(3) > 0 => Start::Resumed,
+            _ => Start::AfterCrash,
+        };
+        self.core =
+            Core::open(shared(medium, geometry, &self.time), start).map_err(|error| error.to_string())?;
         self.summary.crashes += 1;
         if self.random.below(3) == 0 {
             // Writes meet what was not verified.
@@ -309,6 +346,13 @@ mod tests {
         }
         assert_eq!(all.crashes, 3000);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
+    }
+
+    #[test]
+    fn a_crash_after_each_store_brings_nothing_back() {
+        let crashes = (1000..1030)
+            .map(|seed| run_each_step(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}")).crashes);
+        assert!(crashes.sum::<u64>() > 3000);
     }
 
     #[test]

@@ -11,7 +11,8 @@ const BROKEN: Metric = Metric::counter(
 );
 const ZONES: Metric = Metric::gauge("cache_file_zones", "Zones of the file.");
 const CLEANINGS: Metric = Metric::counter("cache_file_zones_cleaned", "Zones that were cleaned.");
-const KEPT: Metric = Metric::counter("cache_file_items_kept", "Items that were kept when their zone was cleaned.");
+const KEPT: Metric =
+    Metric::counter("cache_file_items_kept", "Items that were kept when their zone was cleaned.");
 const FLUSHES: Metric = Metric::counter("cache_file_flushes", "Lines that were flushed.");
 const OPENED: Metric =
     Metric::gauge("cache_file_opened", "1 for how the content of the file was found at the start.");

@@ -108,7 +108,10 @@ impl Kept {
         match self {
             Self::InMemory(cache) => {
                 let total = cache.stats().total();
-                total.index_bytes_now + total.log_bytes_used + total.zone.arena_bytes + total.zone.directory_bytes
+                total.index_bytes_now
+                    + total.log_bytes_used
+                    + total.zone.arena_bytes
+                    + total.zone.directory_bytes
             }
             #[cfg(target_os = "linux")]
             Self::InFile(cache) => {

@@ -5,9 +5,9 @@
 
 mod clock;
 mod database;
+mod figures;
 #[cfg(target_os = "linux")]
 mod file_figures;
-mod figures;
 mod gate;
 mod kept;
 mod key;
@@ -228,7 +228,9 @@ impl Store for CacheStore {
         match &self.items.cache {
             Kept::InMemory(cache) => figures::observe_cache(&cache.stats().total(), sink),
             #[cfg(target_os = "linux")]
-            Kept::InFile(cache) => file_figures::observe_surviving(&cache.stats(), cache.len_estimate(), sink),
+            Kept::InFile(cache) => {
+                file_figures::observe_surviving(&cache.stats(), cache.len_estimate(), sink)
+            }
         }
     }
 

@@ -89,7 +89,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         None => {
             let store = cache(&settings, server_options.workers.get())?;
-            let served = format!("a cache of {}{}", units::format_bytes(store.memory_bytes_max()), found(&store));
+            let served =
+                format!("a cache of {}{}", units::format_bytes(store.memory_bytes_max()), found(&store));
             let server = Server::on_listeners(server_options, listeners, Arc::new(store)).map_err(failure)?;
             (server, None, served)
         }
@@ -150,7 +151,8 @@ fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
         item_bytes_mean: settings.cache_item_bytes,
         compressed: settings.compress.map(|Compression(codec)| Compressed { codec, ..Compressed::default() }),
     };
-    let failed = |error: &dyn std::fmt::Display| Failure::Failed(format!("the cache cannot be opened: {error}"));
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::Failed(format!("the cache cannot be opened: {error}"));
     #[cfg(target_os = "linux")]
     if let Some(path) = settings.survive.clone() {
         let survive = settings.survive_loss.map_or(Survive::Process, |Loss(survive)| survive);
