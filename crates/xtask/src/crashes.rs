@@ -1,5 +1,5 @@
-//! `cargo xtask crashes`: many seeds of the simulated crashes of caches that survive, and `cargo xtask kill9`: real ones
-//! of the process.
+//! `cargo xtask crashes`: many seeds of the simulated crashes of caches that survive, and `cargo xtask kill9`: real
+//! ones of the process.
 
 use std::time::Instant;
 

@@ -1,8 +1,8 @@
 //! `bench cache`: the memory engine, in process.
 //!
 //! Separate programs, since a cache can excel in one and lose another: speed and memory (`speed`), the eviction
-//! policies' miss ratios (`trace`), a compressed zone (`zone`), a file that survives (`survive`), space under items of changing sizes (`shift`), and a
-//! soak test that checks the counters at the end (`soak`).
+//! policies' miss ratios (`trace`), a compressed zone (`zone`), a file that survives (`survive`), space under items of
+//! changing sizes (`shift`), and a soak test that checks the counters at the end (`soak`).
 
 pub mod documents;
 pub mod engine;

@@ -65,7 +65,8 @@ impl std::error::Error for IncrementError {
 }
 
 /// The writes of one key besides `set`, for a cache that writes by itself and for a writer: their receiver, and the
-/// type of a refusal. Both have a function `write`, which passes the key's [`KeyedWrites`](super::keyed::KeyedWrites) to another.
+/// type of a refusal. Both have a function `write`, which passes the key's
+/// [`KeyedWrites`](super::keyed::KeyedWrites) to another.
 macro_rules! keyed_writes {
     ($self:ident, ($($receiver:tt)+), $refused:ident) => {
         /// Gives `key` a value with flags or an expiry.

@@ -13,9 +13,9 @@
 //! and an item that is moved within the zone overwrites others. Here an item is always present at one of two places
 //! with the same content, so a crash or a reader may find either, and the copy needs no flush.
 //!
-//! After a crash the end of what was written in the active and the ready zone is unknown. Both stay as they are, and the
-//! zone after them is renewed, as the thesis does with the next one. Access counts are gone, so items before the hot
-//! line are kept.
+//! After a crash the end of what was written in the active and the ready zone is unknown. Both stay as they are, and
+//! the zone after them is renewed, as the thesis does with the next one. Access counts are gone, so items before the
+//! hot line are kept.
 
 use std::mem;
 

@@ -173,7 +173,7 @@ impl Run {
         self.time.unix().as_millis() as u64
     }
 
-    /// Operations up to a crash after so many stores and fences, or after the last operation.
+    /// Operations up to a crash after a number of stores and fences, or after the last operation.
     fn until_crash(&mut self, steps: u64) -> Result<(), String> {
         let loss = self.random.one_of(&[Loss::Nothing, Loss::Most, Loss::Lines, Loss::Words, Loss::Words]);
         self.loss = loss;
