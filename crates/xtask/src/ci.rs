@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::{checks, fuzz, memory, shell, simulate, tidy, torture};
+use crate::{checks, crashes, fuzz, memory, shell, simulate, tidy, torture};
 
 /// One check: its name and what it runs.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -17,6 +17,7 @@ const STEPS: &[Step] = &[
     ("aarch64", checks::aarch64),
     ("simulate", || simulate::run(&simulate::Options::smoke())),
     ("simulate-canaries", || simulate::run(&simulate::Options::canaries())),
+    ("crashes", || crashes::run(&crashes::Options::smoke())),
     ("torture", || torture::run(&torture::Options::smoke())),
     ("fuzz", || fuzz::run(&fuzz::Options::smoke())),
     ("memory", || memory::run(&memory::Options::smoke())),

@@ -24,6 +24,13 @@ pub struct Options {
     planted_bug: Option<String>,
 }
 
+impl Options {
+    /// What CI runs.
+    pub fn smoke() -> Self {
+        Self { seeds: 100, start: 100_000, crashes: 30, planted_bug: None }
+    }
+}
+
 /// Runs the seeds.
 pub fn run(options: &Options) -> Result<(), String> {
     let Some(name) = options.planted_bug.as_deref() else { return run_seeds(options) };
