@@ -198,7 +198,8 @@ fn items_that_are_used_are_kept() {
     assert!(cache.get_many(&keys).iter().flatten().count() > 900);
     assert_eq!(cache.remove_many(&keys), cache.stats().removed as usize);
     cache.set_many(&keys.iter().map(|key| (key, b"many")).collect::<Vec<_>>()).unwrap();
-    assert!(cache.get_many(&keys).iter().all(|value| value.as_deref() == Some(b"many")));
+    let many: Vec<Vec<u8>> = cache.get_many(&keys).into_iter().flatten().collect();
+    assert!(many.len() > 950 && many.iter().all(|value| value == b"many"), "{}", many.len());
     let (mut cursor, mut seen) = (0, HashMap::new());
     loop {
         let next = cache.scan(Cursor::from_bits(cursor), 2, |key, _| {

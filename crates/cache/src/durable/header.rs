@@ -106,7 +106,11 @@ impl Header {
             let expected = format!("format {FORMAT} or older");
             return Err(refusal(1, NoHeaderKind::Newer, expected, format!("format {}", word(1))));
         }
-        let sum = bytes.get(..(WORDS - 1) * 8).map_or(0, |bytes| checksum64(bytes, 0));
+        // Missing bytes count as zeros, also here.
+        let mut checked = [0; (WORDS - 1) * 8];
+        let len = bytes.len().min(checked.len());
+        checked[..len].copy_from_slice(&bytes[..len]);
+        let sum = checksum64(&checked, 0);
         if sum != word(WORDS - 1) {
             let expected = format!("checksum {sum:016x}");
             return Err(refusal(
