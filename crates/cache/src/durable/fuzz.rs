@@ -153,6 +153,7 @@ mod tests {
     #[test]
     fn samples_are_right() {
         header(&header_sample());
+        item(&[0x80; 32]);
         let sample = content_sample();
         content(&sample);
         // One byte after the other is damaged.
