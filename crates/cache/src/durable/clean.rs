@@ -164,6 +164,10 @@ impl<M: Medium> Part<M> {
     /// Continues after a crash, with [`Hands::after_crash`].
     pub fn recover(&self) {
         let mut hands = self.enter();
+        // What the crash left of these words may be too low, and the next process may rely on them.
+        for (zone, &used) in hands.used.iter().enumerate() {
+            self.shared.set_used(self.zone(zone), used);
+        }
         let ready = hands.ready();
         self.renew(&mut hands, ready);
         self.shared.set_active(self.number, hands.active);
