@@ -23,7 +23,8 @@
 //! [`Store`] is the same without eviction: it refuses items for which it has no room. Both are partitions with another
 //! policy, index and region.
 //!
-//! Not a goal: durability. The contents of a cache are lost when the process ends.
+//! Durability is not a goal: the contents of a cache are lost when the process ends. A [`SurvivingCache`] keeps them in
+//! a file, and still may forget any of them.
 //!
 //! Architecture invariant: a cache may forget an item, but never returns a wrong one. Full keys are always compared;
 //! what a reader saw beside a writer counts only after it was validated.
@@ -36,6 +37,8 @@ mod access;
 mod cache;
 mod canary;
 mod claim;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+mod durable;
 mod error;
 mod evicting;
 mod eviction;
@@ -68,6 +71,11 @@ pub use cache::{
     Builder, Cache, Compressed, Cursor, Era, IncrementError, Outcome, OwnedItem, SetOptions, Stats, Update,
     Writer,
 };
+#[cfg(all(target_os = "linux", not(miri), not(loom), feature = "simulation"))]
+#[doc(hidden)]
+pub use durable::{Mistake, fuzz, simulation};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub use durable::{Opened, Survive, SurviveError, SurvivingBuilder, SurvivingCache, SurvivingStats};
 pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use evicting::PartitionStats;
 pub use eviction::Eviction;

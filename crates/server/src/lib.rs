@@ -66,8 +66,12 @@ mod udp;
 mod worker;
 
 pub use alluvium_cache::{Codec, Compressed};
+#[cfg(target_os = "linux")]
+pub use alluvium_cache::{Opened, Survive, SurviveError};
 pub use alluvium_protocol::Limits;
 pub use alluvium_protocol::memcached::Limits as MemcachedLimits;
+#[cfg(target_os = "linux")]
+pub use cache::SurvivingFile;
 pub use cache::{CacheSettings, CacheStore};
 pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;

@@ -24,6 +24,7 @@ const STEPS: &[Step] = &[
     ("simulate", || trial("simulate --seeds 100")),
     // The engine broken on purpose: shows that the simulation would notice.
     ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug all --trials 1")),
+    ("crashes", || trial("crashes --seeds 100 --start 100000")),
     ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
     ("fuzz", || trial("fuzz --seconds 2")),
     ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),

@@ -6,6 +6,8 @@
 mod checks;
 mod ci;
 #[cfg(feature = "trials")]
+mod crashes;
+#[cfg(feature = "trials")]
 mod fuzz;
 #[cfg(feature = "trials")]
 mod memory;
@@ -39,6 +41,12 @@ enum Command {
     /// Random operations with crashes on a simulated disk, compared with a reference map
     #[cfg(feature = "trials")]
     Simulate(simulate::Options),
+    /// Random operations on caches that survive, with crashes that lose single stores
+    #[cfg(feature = "trials")]
+    Crashes(crashes::Options),
+    /// A thousand kills of a process that writes to a cache that survives
+    #[cfg(feature = "trials")]
+    Kill9,
     /// Real threads on real files, killed at random moments, compared with an exact model
     #[cfg(feature = "trials")]
     Torture(torture::Options),
@@ -76,6 +84,10 @@ fn main() -> ExitCode {
         Command::Tidy(options) => tidy::run(&options),
         #[cfg(feature = "trials")]
         Command::Simulate(options) => simulate::run(&options),
+        #[cfg(feature = "trials")]
+        Command::Crashes(options) => crashes::run(&options),
+        #[cfg(feature = "trials")]
+        Command::Kill9 => crashes::kill9(),
         #[cfg(feature = "trials")]
         Command::Torture(options) => torture::run(&options),
         #[cfg(feature = "trials")]

@@ -1,8 +1,8 @@
 //! `bench cache`: the memory engine, in process.
 //!
 //! Separate programs, since a cache can excel in one and lose another: speed and memory (`speed`), the eviction
-//! policies' miss ratios (`trace`), a compressed zone (`zone`), space under items of changing sizes (`shift`), and a
-//! soak test that checks the counters at the end (`soak`).
+//! policies' miss ratios (`trace`), a compressed zone (`zone`), a file that survives (`survive`), space under items of
+//! changing sizes (`shift`), and a soak test that checks the counters at the end (`soak`).
 
 pub mod documents;
 pub mod engine;
@@ -14,6 +14,8 @@ pub mod requests;
 mod shift;
 mod soak;
 pub mod speed;
+#[cfg(target_os = "linux")]
+mod survive;
 mod trace;
 pub mod worker;
 mod zone;
@@ -31,6 +33,10 @@ use crate::report::Report;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.mode == Mode::Zexpander {
         return zone::run(options, report);
+    }
+    #[cfg(target_os = "linux")]
+    if options.mode == Mode::Nvm {
+        return survive::run(options, report);
     }
     if let Some(kind) = options.trace {
         return trace::run(options, kind, report);

@@ -74,6 +74,15 @@ pub struct CacheOptions {
     /// Share of the hits that its hot zone should serve, in percent
     #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub hot_percent: u8,
+    /// What the cache of `--mode nvm` survives
+    #[arg(long, value_enum, default_value = "pmem")]
+    pub survive: Loss,
+    /// Only that cache with these flushes, instead of both
+    #[arg(long, value_enum)]
+    pub flush: Option<Flush>,
+    /// Directory of its file; by default /dev/shm, and with `--survive power` that of temporary files
+    #[arg(long)]
+    pub file_dir: Option<std::path::PathBuf>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -101,6 +110,29 @@ pub enum Mode {
     Store,
     /// A cache with a compressed zone beside one without, with `--trace zipf` or `switch`
     Zexpander,
+    /// A cache in a file beside one in memory
+    #[cfg(target_os = "linux")]
+    Nvm,
+}
+
+/// What the content of a file survives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Loss {
+    /// The end of the process
+    Process,
+    /// A loss of power, in persistent memory, which ordinary memory stands for here
+    Pmem,
+    /// A loss of power, on any device
+    Power,
+}
+
+/// When lines are flushed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Flush {
+    /// Where an older item could come back otherwise
+    Needed,
+    /// With each set the item and then the descriptor, as without checksums
+    EverySet,
 }
 
 /// Access modes.

@@ -25,6 +25,10 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
                 (Mode::Zexpander, _) => {
                     return Err(BenchError::Usage("this mode has a program of its own".to_owned()));
                 }
+                #[cfg(target_os = "linux")]
+                (Mode::Nvm, _) => {
+                    return Err(BenchError::Usage("this mode has a program of its own".to_owned()));
+                }
                 (Mode::Cache, AccessMode::Exclusive) => {
                     let caches = run.cache().build_exclusive_each(threads).map_err(refused)?;
                     run.measure(caches, before, report)?;

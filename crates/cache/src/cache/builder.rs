@@ -41,16 +41,16 @@ const ITEM_BYTES_MAX: usize = crate::item::ITEM_WORDS_MAX * 8;
 /// [`for_threads`](Self::for_threads), [`partitions`](Self::partitions), [`hasher`](Self::hasher).
 #[derive(Clone, Debug)]
 pub struct Builder {
-    pub(super) memory_limit: usize,
-    pub(super) partitions: usize,
-    pub(super) payload_bytes_mean: usize,
+    pub(crate) memory_limit: usize,
+    pub(crate) partitions: usize,
+    pub(crate) payload_bytes_mean: usize,
     pub(super) payload_bytes_fixed: Option<usize>,
     pub(super) item_bytes_max: usize,
     pub(super) eviction: Eviction,
     pub(super) compressed: Option<Compressed>,
     /// Width of positions.
     position_bits: u32,
-    pub(super) common: Common,
+    pub(crate) common: Common,
 }
 
 /// Settings of the compressed zone of a cache: [`Builder::compressed`].
@@ -184,6 +184,20 @@ impl Builder {
     pub fn compressed(mut self, compressed: Compressed) -> Self {
         self.compressed = Some(compressed);
         self
+    }
+
+    /// Settings of a cache in the file `path`, whose content is there again when the file is opened by the next
+    /// process: see [`SurvivingCache`](crate::SurvivingCache). Of the settings so far, it has
+    /// [`memory_limit`](Self::memory_limit), which is also about the size of the file,
+    /// [`partitions`](Self::partitions), [`payload_bytes_mean`](Self::payload_bytes_mean), SipHash as the
+    /// [`hasher`](Self::hasher) of a new file, and [`clock`](Self::clock).
+    #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+    pub fn survive(
+        self,
+        path: impl Into<std::path::PathBuf>,
+        survive: crate::Survive,
+    ) -> crate::SurvivingBuilder {
+        crate::SurvivingBuilder::new(self, path.into(), survive)
     }
 
     /// The hash function for keys. Default: folded multiplications with a random seed. For short keys they take a third

@@ -7,6 +7,7 @@ use crate::item::ItemView;
 use crate::sync::Ordering;
 
 use super::handle::{Cache, SetOptions};
+use super::keyed::KeyedWrites;
 use super::update::Outcome;
 
 /// The time between two changes of the data of which a cache holds copies. See [`Cache::era`].

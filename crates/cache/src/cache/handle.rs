@@ -12,7 +12,7 @@ use crate::partitions::Partitions;
 use crate::sync::AtomicU64;
 
 use super::builder::{Builder, ITEM_OVERHEAD_BYTES};
-use super::keyed::Keyed;
+use super::keyed::{Keyed, KeyedWrites};
 use super::update::{IncrementError, Outcome, Update, keyed_writes};
 
 /// A cache in memory: keys of up to 64 KiB, values of up to a quarter of a partition.

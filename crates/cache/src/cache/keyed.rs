@@ -24,13 +24,15 @@ pub(super) struct Keyed<'a, A: Access> {
 }
 
 impl<A: Access> Keyed<'_, A> {
-    #[inline(always)]
-    pub fn set(&self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
-        self.partition.set(self.hash, self.key, Ahead::Nothing, value, metadata)
-    }
-
     pub fn remove(&self) -> bool {
         self.partition.remove(self.hash, self.key)
+    }
+}
+
+impl<A: Access> KeyedWrites for Keyed<'_, A> {
+    #[inline(always)]
+    fn set(&self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        self.partition.set(self.hash, self.key, Ahead::Nothing, value, metadata)
     }
 
     fn change<'v>(
@@ -40,15 +42,44 @@ impl<A: Access> Keyed<'_, A> {
         self.partition.update(self.hash, self.key, decide)
     }
 
-    pub fn update<'v>(
+    #[inline(always)]
+    fn metadata(&self, options: SetOptions) -> Metadata {
+        self.cache.metadata(options)
+    }
+
+    fn metadata_until(&self, flags: u32, expires_at: Option<Duration>) -> Metadata {
+        self.cache.metadata_until(flags, expires_at)
+    }
+
+    fn deciding<T>(&self, decide: impl FnOnce() -> T) -> T {
+        let _deciding = self.partition.decide();
+        decide()
+    }
+}
+
+/// Writes that depend on the present item, over the ways to set and to change it.
+pub(crate) trait KeyedWrites {
+    /// Gives the key an item.
+    fn set(&self, value: &[u8], metadata: Metadata) -> Result<(), TooLarge>;
+
+    /// Decides what to do with the item, with no other write in between.
+    fn change<'v>(
         &self,
-        decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>,
-    ) -> Result<(), TooLarge> {
+        decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
+    ) -> Result<(), TooLarge>;
+
+    /// The metadata that the options stand for at this time.
+    fn metadata(&self, options: SetOptions) -> Metadata;
+
+    /// The metadata of an item that expires at this time of the clock.
+    fn metadata_until(&self, flags: u32, expires_at: Option<Duration>) -> Metadata;
+
+    /// Calls a function of the caller, which cannot write to the cache.
+    fn deciding<T>(&self, decide: impl FnOnce() -> T) -> T;
+
+    fn update<'v>(&self, decide: impl FnOnce(Option<ItemView<'_>>) -> Update<'v>) -> Result<(), TooLarge> {
         self.change(|item| {
-            let decision = {
-                let _deciding = self.partition.decide();
-                decide(item.map(|(item, _)| item))
-            };
+            let decision = self.deciding(|| decide(item.map(|(item, _)| item)));
             match decision {
                 Update::Keep => Change::Keep,
                 Update::Remove => Change::Remove,
@@ -56,18 +87,16 @@ impl<A: Access> Keyed<'_, A> {
                     let metadata = item.map_or(Metadata::default(), |(_, metadata)| metadata);
                     Change::Put(Write { value, metadata })
                 }
-                Update::Set(value, options) => {
-                    Change::Put(Write { value, metadata: self.cache.metadata(options) })
-                }
+                Update::Set(value, options) => Change::Put(Write { value, metadata: self.metadata(options) }),
                 Update::SetUntil(value, flags, expires_at) => {
-                    Change::Put(Write { value, metadata: self.cache.metadata_until(flags, expires_at) })
+                    Change::Put(Write { value, metadata: self.metadata_until(flags, expires_at) })
                 }
             }
         })
     }
 
     /// Sets the item if `judge`, code of this crate, answers `Done`; returns its answer.
-    pub fn set_if(
+    fn set_if(
         &self,
         value: &[u8],
         options: SetOptions,
@@ -78,7 +107,7 @@ impl<A: Access> Keyed<'_, A> {
             outcome = judge(item.map(|(item, _)| item));
             match outcome {
                 Outcome::Done => {
-                    Change::Put(Write { value: Cow::Borrowed(value), metadata: self.cache.metadata(options) })
+                    Change::Put(Write { value: Cow::Borrowed(value), metadata: self.metadata(options) })
                 }
                 Outcome::Differs | Outcome::Absent => Change::Keep,
             }
@@ -86,21 +115,21 @@ impl<A: Access> Keyed<'_, A> {
         Ok(outcome)
     }
 
-    pub fn add(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+    fn add(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| match item {
             None => Outcome::Done,
             Some(_) => Outcome::Differs,
         })
     }
 
-    pub fn replace(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
+    fn replace(&self, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| match item {
             None => Outcome::Absent,
             Some(_) => Outcome::Done,
         })
     }
 
-    pub fn compare_and_swap(
+    fn compare_and_swap(
         &self,
         expected: &[u8],
         value: &[u8],
@@ -109,16 +138,11 @@ impl<A: Access> Keyed<'_, A> {
         self.set_if(value, options, |item| judged(item, |item| item.value == expected))
     }
 
-    pub fn set_if_unchanged(
-        &self,
-        token: Token,
-        value: &[u8],
-        options: SetOptions,
-    ) -> Result<Outcome, TooLarge> {
+    fn set_if_unchanged(&self, token: Token, value: &[u8], options: SetOptions) -> Result<Outcome, TooLarge> {
         self.set_if(value, options, |item| judged(item, |item| item.token() == token))
     }
 
-    pub fn increment(&self, by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
+    fn increment(&self, by: i64, initial: Option<i64>) -> Result<Option<i64>, IncrementError> {
         let mut outcome = Ok(None);
         self.change(|item| {
             let number = match item {
@@ -140,7 +164,7 @@ impl<A: Access> Keyed<'_, A> {
         outcome
     }
 
-    pub fn touch(&self, time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
+    fn touch(&self, time_to_live: Option<Duration>) -> Result<bool, TooLarge> {
         let mut is_there = false;
         self.change(|item| match item {
             None => Change::Keep,
@@ -149,7 +173,7 @@ impl<A: Access> Keyed<'_, A> {
                 let options = SetOptions { time_to_live, flags: item.flags };
                 Change::Put(Write {
                     value: Cow::Owned(item.value.to_vec()),
-                    metadata: self.cache.metadata(options),
+                    metadata: self.metadata(options),
                 })
             }
         })?;

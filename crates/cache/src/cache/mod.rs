@@ -13,7 +13,13 @@ mod writer;
 pub use builder::{Builder, Compressed};
 pub use era::Era;
 pub use handle::{Cache, SetOptions};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use keyed::KeyedWrites;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use scan::HASH_SHIFT;
 pub use scan::{Cursor, OwnedItem};
 pub use stats::Stats;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use update::keyed_writes;
 pub use update::{IncrementError, Outcome, Update};
 pub use writer::Writer;

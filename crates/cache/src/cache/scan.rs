@@ -10,14 +10,14 @@ use super::handle::Cache;
 /// Where a scan continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
-    partition: usize,
+    pub(crate) partition: usize,
     /// The low half of the lowest hash that remains in it.
-    hash: u64,
+    pub(crate) hash: u64,
 }
 
 /// Low bits of a position in the hashes that [`Cursor::to_bits`] leaves out. No index has enough buckets for one to
 /// begin and end between two of the others.
-const HASH_SHIFT: u32 = 12;
+pub(crate) const HASH_SHIFT: u32 = 12;
 
 impl Cursor {
     /// The cursor as a number that is 0 only at the start. A scan that continues with [`Cursor::from_bits`] visits a

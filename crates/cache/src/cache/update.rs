@@ -65,7 +65,8 @@ impl std::error::Error for IncrementError {
 }
 
 /// The writes of one key besides `set`, for a cache that writes by itself and for a writer: their receiver, and the
-/// type of a refusal. Both have a function `write`, which passes the key's [`Keyed`](super::keyed::Keyed) to another.
+/// type of a refusal. Both have a function `write`, which passes the key's
+/// [`KeyedWrites`](super::keyed::KeyedWrites) to another.
 macro_rules! keyed_writes {
     ($self:ident, ($($receiver:tt)+), $refused:ident) => {
         /// Gives `key` a value with flags or an expiry.
@@ -78,7 +79,7 @@ macro_rules! keyed_writes {
             value: &[u8],
             options: SetOptions,
         ) -> Result<(), $refused<TooLarge>> {
-            $self.write(key, |keyed| keyed.set(value, keyed.cache.metadata(options)))
+            $self.write(key, |keyed| keyed.set(value, keyed.metadata(options)))
         }
 
         /// Gives `key` a value with flags, until a time of the cache's clock
@@ -93,7 +94,7 @@ macro_rules! keyed_writes {
             flags: u32,
             expires_at: Option<Duration>,
         ) -> Result<(), $refused<TooLarge>> {
-            $self.write(key, |keyed| keyed.set(value, keyed.cache.metadata_until(flags, expires_at)))
+            $self.write(key, |keyed| keyed.set(value, keyed.metadata_until(flags, expires_at)))
         }
 
         /// Shows `decide` the item of `key` and does what it returns, with no other write in between. `decide` may read
@@ -194,4 +195,4 @@ macro_rules! keyed_writes {
     };
 }
 
-pub(super) use keyed_writes;
+pub(crate) use keyed_writes;

@@ -13,7 +13,7 @@ use crate::partition::Partition;
 use crate::sync::AtomicU64;
 
 use super::handle::{Cache, SetOptions};
-use super::keyed::Keyed;
+use super::keyed::{Keyed, KeyedWrites};
 use super::update::{IncrementError, Outcome, Update, keyed_writes};
 
 /// The only writer of some partitions of a [`ConcurrentReads`] cache.

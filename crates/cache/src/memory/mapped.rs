@@ -1,12 +1,13 @@
-//! Memory mappings: anonymous memory with huge pages, and a ring whose beginning is mapped again after its end.
+//! Memory mappings: anonymous memory with huge pages, a ring whose beginning is mapped again after its end, and files.
 
 use std::ffi::c_void;
+use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::ptr::{self, NonNull};
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{Advice, MapFlags, MsyncFlags, ProtFlags, madvise, mmap, mmap_anonymous, msync, munmap};
 
 use super::{HUGE_PAGE_BYTES, PAGE_BYTES};
 
@@ -65,12 +66,66 @@ impl Mapping {
     /// # Errors
     /// The system's error if it refuses the memory; `InvalidInput` for sizes beyond the address space.
     pub fn ring(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
+        let mapping = Self::reserve(capacity, window)?;
+        if capacity >= HUGE_PAGE_BYTES {
+            let advice = match pages {
+                Pages::Huge => Advice::LinuxHugepage,
+                // Also where the system gives huge pages by default.
+                Pages::AsUsed => Advice::LinuxNoHugepage,
+            };
+            mapping.advise(0, capacity, advice);
+        }
+        if window > 0 {
+            mapping.share_window(capacity, window)?;
+        }
+        Ok(mapping)
+    }
+
+    /// The first `len` bytes of a file, a multiple of a page, shared with everybody who maps it. The space of the file
+    /// has been allocated, since an access to a page for which there is none ends the process.
+    ///
+    /// # Errors
+    /// The system's error if it refuses the memory; `InvalidInput` for sizes beyond the address space.
+    pub fn file(file: &File, len: usize) -> io::Result<Self> {
+        let mapping = Self::reserve(len, 0)?;
+        // SAFETY: the range is the reserved one, which belongs to this value, and there are no references into it yet.
+        unsafe {
+            mmap(
+                mapping.start.as_ptr().cast(),
+                len,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED | MapFlags::FIXED,
+                file.as_fd(),
+                0,
+            )?;
+        }
+        // Files in memory have huge pages where the system is set up for it; others ignore the advice.
+        mapping.advise(0, len, Advice::LinuxHugepage);
+        Ok(mapping)
+    }
+
+    /// Writes the pages of a mapped file that contain the bytes `offset..offset + len` to its device, and waits.
+    ///
+    /// # Errors
+    /// The system's error if a page could not be written.
+    pub fn sync(&self, offset: usize, len: usize) -> io::Result<()> {
+        let first = offset / PAGE_BYTES * PAGE_BYTES;
+        let end = (offset + len).next_multiple_of(PAGE_BYTES).min(self.len);
+        if first < end {
+            let address = self.start.as_ptr().wrapping_add(first).cast();
+            // SAFETY: whole pages of this mapping, whose content the call does not change.
+            unsafe { msync(address, end - first, MsyncFlags::SYNC)? };
+        }
+        Ok(())
+    }
+
+    /// A range of addresses for `capacity` bytes and a window, mapped as anonymous memory.
+    fn reserve(capacity: usize, window: usize) -> io::Result<Self> {
         debug_assert!(capacity.is_multiple_of(PAGE_BYTES) && window.is_multiple_of(PAGE_BYTES));
         debug_assert!(window <= capacity && capacity > 0);
         let too_large = || io::Error::new(io::ErrorKind::InvalidInput, format!("{capacity} bytes of memory"));
         let len = capacity.checked_add(window).ok_or_else(too_large)?;
-        let is_huge = capacity >= HUGE_PAGE_BYTES;
-        let alignment = if is_huge { HUGE_PAGE_BYTES } else { PAGE_BYTES };
+        let alignment = if capacity >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { PAGE_BYTES };
         let reserved_len = len.checked_add(alignment - PAGE_BYTES).ok_or_else(too_large)?;
         // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
         let reserved = unsafe {
@@ -83,25 +138,13 @@ impl Mapping {
         };
         let padding = reserved.addr().next_multiple_of(alignment) - reserved.addr();
         // From here on, the drop unmaps the range, also on errors.
-        let mapping = Self {
+        Ok(Self {
             reserved: NonNull::new(reserved).ok_or_else(too_large)?,
             reserved_len,
             start: NonNull::new(reserved.cast::<u8>().wrapping_add(padding)).ok_or_else(too_large)?,
             len,
             window,
-        };
-        if is_huge {
-            let advice = match pages {
-                Pages::Huge => Advice::LinuxHugepage,
-                // Also where the system gives huge pages by default.
-                Pages::AsUsed => Advice::LinuxNoHugepage,
-            };
-            mapping.advise(0, capacity, advice);
-        }
-        if window > 0 {
-            mapping.share_window(capacity, window)?;
-        }
-        Ok(mapping)
+        })
     }
 
     fn share_window(&self, capacity: usize, window: usize) -> io::Result<()> {
@@ -179,6 +222,22 @@ impl Mapping {
                 let _ = unsafe { madvise(address, end - start, advice) };
             }
         }
+    }
+}
+
+/// Whether stores to a mapping of the file survive a loss of power once the processor's cache is flushed: Linux maps
+/// only such files with `MAP_SYNC`.
+pub(crate) fn is_persistent(file: &File) -> bool {
+    let flags = MapFlags::SHARED_VALIDATE | MapFlags::SYNC;
+    // SAFETY: a new mapping at an address that the system chooses touches nothing that exists.
+    let mapped = unsafe { mmap(ptr::null_mut(), PAGE_BYTES, ProtFlags::READ, flags, file.as_fd(), 0) };
+    match mapped {
+        Ok(address) => {
+            // SAFETY: the page that was just mapped, to which there are no references.
+            let _ = unsafe { munmap(address, PAGE_BYTES) };
+            true
+        }
+        Err(_) => false,
     }
 }
 

@@ -1,11 +1,14 @@
 //! Memory of the caches: arrays and rings, with huge pages where they are used, returned to the system page by page.
 //!
 //! Most `unsafe` code of this crate is here, in leaf modules: [`array`] and [`ring`] map memory and share it as
-//! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, [`published`] gives out references to values
-//! that are not freed while they can be reached. A dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB
-//! page on the machine of the targets, which is why huge pages matter more than anything else in this crate.
+//! atomics, [`vectors`] and [`wide`] copy between those and plain bytes, `flush` writes lines of
+//! the cache back, [`published`] gives out references to values that are not freed while they can be reached. A
+//! dependent read costs 262 ns in a 2 MiB page and 435 ns in a 4 KiB page on the machine of the targets, which is why
+//! huge pages matter more than anything else in this crate.
 
 mod array;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+mod flush;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 mod mapped;
 mod published;
@@ -19,7 +22,9 @@ mod words;
 
 pub(crate) use array::{Array, Element};
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
-pub(crate) use mapped::Pages;
+pub(crate) use flush::{CAN_FLUSH, LineFlush};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use mapped::{Pages, is_persistent};
 pub(crate) use published::Published;
 pub(crate) use ring::{Ring, UNIT_BYTES};
 

@@ -54,6 +54,22 @@ impl Ring {
         Ok(Self { mapping: super::mapped::Mapping::ring(capacity, window, pages)? })
     }
 
+    /// The first `len` bytes of a file, a multiple of a page, whose space has been allocated. They do not wrap.
+    ///
+    /// # Errors
+    /// The system's error if it refuses the memory.
+    pub fn file(file: &std::fs::File, len: usize) -> io::Result<Self> {
+        Ok(Self { mapping: super::mapped::Mapping::file(file, len)? })
+    }
+
+    /// Writes the pages of a file with the bytes `start..start + len` to its device, and waits.
+    ///
+    /// # Errors
+    /// The system's error if a page could not be written.
+    pub fn sync(&self, start: usize, len: usize) -> io::Result<()> {
+        self.mapping.sync(start, len)
+    }
+
     /// Asks for huge pages for the bytes `from..end`, including those before `used`, after which nothing was touched.
     pub fn use_huge_pages(&self, from: usize, used: usize, end: usize) {
         self.mapping.use_huge_pages(from, used, end);

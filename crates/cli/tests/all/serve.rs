@@ -4,6 +4,8 @@
 
 mod configured;
 mod logged;
+#[cfg(target_os = "linux")]
+mod surviving;
 mod watched;
 
 use std::io::{BufRead, BufReader, Read, Write};

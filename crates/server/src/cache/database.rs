@@ -94,7 +94,7 @@ impl CacheDatabase {
     /// The number of items, if the cache knows it: there is one database, and no item expires.
     fn known_len(&self) -> Option<u64> {
         let is_known = self.items.has_one_database() && !self.items.has_expired.load(Ordering::Relaxed);
-        is_known.then(|| self.items.cache.len() as u64)
+        if is_known { self.items.cache.len() } else { None }
     }
 
     /// Visits the keys of some buckets; returns where the next one begins.
@@ -202,7 +202,7 @@ impl Database for CacheDatabase {
             visited += 1;
             own += u64::from(of_database(self.number, stored).is_some());
         });
-        let len = self.items.cache.len() as u64;
+        let len = self.items.cache.len_estimate();
         (u128::from(len) * u128::from(own) / u128::from(visited.max(1))) as u64
     }
 
@@ -224,7 +224,7 @@ impl Database for CacheDatabase {
         if let Some(len) = self.known_len() {
             return Ok(Some(len));
         }
-        if self.items.cache.len() as u64 > visits_max {
+        if self.items.cache.len_estimate() > visits_max {
             return Ok(None);
         }
         self.count(&mut || true)

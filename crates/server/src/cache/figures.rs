@@ -4,11 +4,11 @@ use alluvium_cache::PartitionStats;
 
 use crate::metrics::{Metric, MetricSink};
 
-const ITEMS: Metric = Metric::gauge("cache_items", "Items present, by zone.");
-const BYTES: Metric = Metric::gauge("cache_memory_bytes", "Bytes in use, by part.");
-const HITS: Metric = Metric::counter("cache_hits", "Gets that found their item, by zone.");
-const MISSES: Metric = Metric::counter("cache_misses", "Gets that found no item.");
-const GONE: Metric = Metric::counter("cache_items_gone", "Items that left the cache, by cause.");
+pub(super) const ITEMS: Metric = Metric::gauge("cache_items", "Items present, by zone.");
+pub(super) const BYTES: Metric = Metric::gauge("cache_memory_bytes", "Bytes in use, by part.");
+pub(super) const HITS: Metric = Metric::counter("cache_hits", "Gets that found their item, by zone.");
+pub(super) const MISSES: Metric = Metric::counter("cache_misses", "Gets that found no item.");
+pub(super) const GONE: Metric = Metric::counter("cache_items_gone", "Items that left the cache, by cause.");
 const MOVED: Metric =
     Metric::counter("cache_items_moved", "Items that moved between the zones, by their new zone.");
 const RATIO: Metric =

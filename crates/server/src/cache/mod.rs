@@ -6,21 +6,29 @@
 mod clock;
 mod database;
 mod figures;
+#[cfg(target_os = "linux")]
+mod file_figures;
 mod gate;
+mod kept;
 mod key;
 mod transaction;
 mod watches;
 
+#[cfg(target_os = "linux")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 
-use alluvium_cache::{BuildError, Cache, Compressed};
+use alluvium_cache::{BuildError, Builder, Cache, Compressed};
+#[cfg(target_os = "linux")]
+use alluvium_cache::{Opened, Survive, SurviveError};
 
 use crate::metrics::MetricSink;
 use crate::store::{Database, DatabaseNumber, Databases, Store, StoreError, StoreHealth};
 use clock::WallClock;
 use database::CacheDatabase;
 use gate::Gate;
+use kept::Kept;
 use transaction::CacheTransaction;
 use watches::Watches;
 
@@ -58,9 +66,21 @@ impl CacheSettings {
     }
 }
 
+/// The file of a [`CacheStore`] that survives its process.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Debug)]
+pub struct SurvivingFile {
+    /// Its name.
+    pub path: PathBuf,
+    /// What the content survives.
+    pub survive: Survive,
+    /// Whether a file that cannot be opened is replaced by an empty one.
+    pub reset: bool,
+}
+
 /// What all databases share.
 struct Items {
-    cache: Cache,
+    cache: Kept,
     gate: Gate,
     watches: Watches,
     /// A bit for each database that is open.
@@ -76,23 +96,57 @@ impl CacheStore {
     /// # Errors
     /// [`BuildError`]: too little or too much memory, or the system refuses it.
     pub fn new(settings: CacheSettings, threads: usize) -> Result<Self, BuildError> {
-        let CacheSettings { memory_bytes_max, item_bytes_mean, compressed } = settings;
+        let (builder, compressed) = (Self::builder(settings, threads), settings.compressed);
+        let cache = match compressed {
+            Some(compressed) => builder.compressed(compressed).build()?,
+            None => builder.build()?,
+        };
+        Ok(Self::over(Kept::InMemory(cache), settings.memory_bytes_max))
+    }
+
+    /// A store in a file, with what it had when it was used last. The settings are the same each time, and nothing is
+    /// compressed.
+    ///
+    /// # Errors
+    /// [`SurviveError`]: the settings, or a file that is not such a cache, is used by another process, or was made with
+    /// other settings. The file is as it was.
+    #[cfg(target_os = "linux")]
+    pub fn surviving(
+        settings: CacheSettings,
+        threads: usize,
+        file: SurvivingFile,
+    ) -> Result<Self, SurviveError> {
+        let builder = Self::builder(settings, threads).survive(file.path, file.survive);
+        let cache = builder.reset(file.reset).open()?;
+        let store = Self::over(Kept::InFile(cache), settings.memory_bytes_max);
+        // Which databases have items is not known before.
+        store.items.opened.store(u16::MAX, Ordering::Release);
+        Ok(store)
+    }
+
+    /// How the content of the file was found; `None` for a store in memory.
+    #[cfg(target_os = "linux")]
+    pub fn opened_file(&self) -> Option<Opened> {
+        match &self.items.cache {
+            Kept::InMemory(_) => None,
+            Kept::InFile(cache) => Some(cache.opened()),
+        }
+    }
+
+    fn builder(settings: CacheSettings, threads: usize) -> Builder {
+        let CacheSettings { memory_bytes_max, item_bytes_mean, .. } = settings;
         let bytes = usize::try_from(memory_bytes_max).unwrap_or(usize::MAX);
         let parts = if threads <= 1 { 1 } else { threads.saturating_mul(PARTITIONS_PER_THREAD) };
         let parts = parts.min(bytes / PARTITION_BYTES_MIN).max(1);
-        let mut builder = Cache::builder()
+        Cache::builder()
             .partitions(parts)
             .payload_bytes_mean(item_bytes_mean.unwrap_or(ITEM_BYTES_MEAN))
             .item_bytes_max(ITEM_BYTES_MAX)
             .memory_limit(bytes)
-            .clock(Arc::new(WallClock::default()));
-        if let Some(compressed) = compressed {
-            builder = builder.compressed(compressed);
-        }
-        Ok(Self::over(builder.build()?, memory_bytes_max))
+            .clock(Arc::new(WallClock::default()))
     }
 
-    fn over(cache: Cache, memory_bytes_max: u64) -> Self {
+    fn over(cache: Kept, memory_bytes_max: u64) -> Self {
         let items = Arc::new(Items {
             cache,
             gate: Gate::default(),
@@ -156,11 +210,28 @@ impl Store for CacheStore {
     }
 
     fn health(&self) -> StoreHealth {
-        StoreHealth::Healthy
+        let failure: Option<std::io::ErrorKind> = match &self.items.cache {
+            Kept::InMemory(_) => None,
+            #[cfg(target_os = "linux")]
+            Kept::InFile(cache) => cache.failure(),
+        };
+        match failure {
+            None => StoreHealth::Healthy,
+            Some(kind) => {
+                let reason = format!("the file of the cache cannot be written: {kind}");
+                StoreHealth::Failed { reason, resumable: false }
+            }
+        }
     }
 
     fn observe(&self, sink: &mut dyn MetricSink) {
-        figures::observe_cache(&self.items.cache.stats().total(), sink);
+        match &self.items.cache {
+            Kept::InMemory(cache) => figures::observe_cache(&cache.stats().total(), sink),
+            #[cfg(target_os = "linux")]
+            Kept::InFile(cache) => {
+                file_figures::observe_surviving(&cache.stats(), cache.len_estimate(), sink)
+            }
+        }
     }
 
     fn resume(&self) -> Result<(), StoreError> {
@@ -168,8 +239,7 @@ impl Store for CacheStore {
     }
 
     fn memory_bytes(&self) -> u64 {
-        let total = self.items.cache.stats().total();
-        total.index_bytes_now + total.log_bytes_used + total.zone.arena_bytes + total.zone.directory_bytes
+        self.items.cache.used_bytes()
     }
 
     fn memory_bytes_max(&self) -> u64 {

@@ -80,6 +80,17 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::young_directory,
             samples: || vec![alluvium::fuzz::young_directory_sample()],
         },
+        Target {
+            name: "cache-header",
+            run: alluvium_cache::fuzz::header,
+            samples: || vec![alluvium_cache::fuzz::header_sample()],
+        },
+        Target { name: "cache-item", run: alluvium_cache::fuzz::item, samples: Vec::new },
+        Target {
+            name: "cache-content",
+            run: alluvium_cache::fuzz::content,
+            samples: || vec![alluvium_cache::fuzz::content_sample()],
+        },
         Target { name: "page", run: alluvium::fuzz::page, samples: Vec::new },
         Target { name: "table-header", run: alluvium::fuzz::table_header, samples: Vec::new },
         Target { name: "table-trailer", run: alluvium::fuzz::trailer, samples: Vec::new },

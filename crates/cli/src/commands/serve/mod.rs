@@ -18,6 +18,8 @@ use alluvium_server::{
     CacheSettings, CacheStore, Compressed, Server, ServerError, ServerOptions, Store, raise_descriptor_limit,
 };
 
+#[cfg(target_os = "linux")]
+use alluvium_server::{Opened, Survive, SurvivingFile};
 #[cfg(feature = "tls")]
 use alluvium_server::{TlsFiles, TlsOptions};
 
@@ -27,6 +29,8 @@ use crate::service_manager;
 use settings::Settings;
 use shares::Shares;
 use values::Compression;
+#[cfg(target_os = "linux")]
+use values::Loss;
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -87,7 +91,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
         None => {
             let store = cache(&settings, server_options.workers.get())?;
-            let served = format!("a cache of {}", units::format_bytes(store.memory_bytes_max()));
+            let served =
+                format!("a cache of {}{}", units::format_bytes(store.memory_bytes_max()), found(&store));
             let server = Server::on_listeners(server_options, listeners, Arc::new(store)).map_err(failure)?;
             (server, None, served)
         }
@@ -149,8 +154,33 @@ fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
         item_bytes_mean: settings.cache_item_bytes,
         compressed: settings.compress.map(|Compression(codec)| Compressed { codec, ..Compressed::default() }),
     };
-    CacheStore::new(given, threads)
-        .map_err(|error| Failure::Failed(format!("the cache cannot be created: {error}")))
+    let failed =
+        |error: &dyn std::fmt::Display| Failure::Failed(format!("the cache cannot be opened: {error}"));
+    #[cfg(target_os = "linux")]
+    if let Some(path) = settings.survive.clone() {
+        let survive = settings.survive_loss.map_or(Survive::Process, |Loss(survive)| survive);
+        let file = SurvivingFile { path, survive, reset: settings.survive_reset.unwrap_or_default() };
+        return CacheStore::surviving(given, threads, file).map_err(|error| failed(&error));
+    }
+    CacheStore::new(given, threads).map_err(|error| failed(&error))
+}
+
+/// How the content of the cache was found, for people.
+#[cfg(target_os = "linux")]
+fn found(store: &CacheStore) -> &'static str {
+    match store.opened_file() {
+        None => "",
+        Some(Opened::New) => " in a new file",
+        Some(Opened::Complete) => " with all items of its file",
+        Some(Opened::AfterCrash) => " with the items that survived a crash in its file",
+        Some(Opened::Dropped) => " whose items were dropped, since the system failed while its file was open",
+    }
+}
+
+/// Nothing is kept in files here.
+#[cfg(not(target_os = "linux"))]
+fn found(_store: &CacheStore) -> &'static str {
+    ""
 }
 
 fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {

@@ -10,6 +10,8 @@ use clap::{Args, Command, FromArgMatches};
 use serde::Deserialize;
 
 use super::log;
+#[cfg(target_os = "linux")]
+use super::values::Loss;
 use super::values::{Acknowledged, Compression, Mode, Size, Time};
 use crate::failure::Failure;
 
@@ -33,6 +35,18 @@ pub struct Settings {
     /// zstd with a dictionary that is learned from the items
     #[arg(long, value_name = "CODEC", requires = "cache")]
     pub compress: Option<Compression>,
+    /// Keep the cache in this file, where its content is found again after a restart; with the same size each time
+    #[arg(long, value_name = "FILE", requires = "cache", conflicts_with = "compress")]
+    #[cfg(target_os = "linux")]
+    pub survive: Option<PathBuf>,
+    /// What the content of the file survives: the end of the process, by default, or also a loss of power
+    #[arg(long, value_name = "WHAT", requires = "survive")]
+    #[cfg(target_os = "linux")]
+    pub survive_loss: Option<Loss>,
+    /// Begin with an empty cache if the file is damaged, another kind of file, or made with other settings
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", requires = "survive")]
+    #[cfg(target_os = "linux")]
+    pub survive_reset: Option<bool>,
     /// Second directory of the database, for tables of young levels. A database that has one needs it each time
     #[arg(long, value_name = "DIR")]
     pub young_dir: Option<PathBuf>,
@@ -152,6 +166,10 @@ impl Settings {
         if settings.dir.is_some() && settings.cache.is_some() {
             return Err(failed("`dir` and `cache` exclude each other".to_owned()));
         }
+        #[cfg(target_os = "linux")]
+        if settings.survive.is_some() && settings.compress.is_some() {
+            return Err(failed("`survive` and `compress` exclude each other".to_owned()));
+        }
         Ok(settings)
     }
 
@@ -188,6 +206,12 @@ impl Settings {
             cache,
             cache_item_bytes: self.cache_item_bytes.or(other.cache_item_bytes),
             compress: self.compress.or(other.compress),
+            #[cfg(target_os = "linux")]
+            survive: self.survive.or(other.survive),
+            #[cfg(target_os = "linux")]
+            survive_loss: self.survive_loss.or(other.survive_loss),
+            #[cfg(target_os = "linux")]
+            survive_reset: self.survive_reset.or(other.survive_reset),
             young_dir: self.young_dir.or(other.young_dir),
             young_levels: self.young_levels.or(other.young_levels),
             port,

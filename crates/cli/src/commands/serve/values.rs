@@ -6,6 +6,8 @@ use std::time::Duration;
 use alluvium::Durability;
 use alluvium_base::units;
 use alluvium_server::Codec;
+#[cfg(target_os = "linux")]
+use alluvium_server::Survive;
 use serde::{Deserialize, Deserializer, de};
 
 /// Bytes, such as `64MiB`.
@@ -27,6 +29,11 @@ pub struct Acknowledged(pub Durability);
 /// How the evicted items of a cache are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression(pub Codec);
+
+/// What the content of a cache in a file survives.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss(pub Survive);
 
 impl FromStr for Size {
     type Err = String;
@@ -90,6 +97,20 @@ impl FromStr for Compression {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl FromStr for Loss {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "process" => Ok(Self(Survive::Process)),
+            "pmem" => Ok(Self(Survive::Pmem)),
+            "power" => Ok(Self(Survive::Power)),
+            _ => Err("expected process, power, or pmem for a file in persistent memory".to_owned()),
+        }
+    }
+}
+
 impl Default for Acknowledged {
     fn default() -> Self {
         Self(Durability::Sync)
@@ -102,6 +123,13 @@ fn from_text<'de, D: Deserializer<'de>, T: FromStr<Err = String>>(deserializer: 
 }
 
 impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl<'de> Deserialize<'de> for Loss {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
     }

@@ -1,0 +1,203 @@
+//! A cache in a file that survives beside one in memory: what gets and sets take, what flushes cost, and how long an
+//! opening takes.
+//!
+//! The items fill the cache once; then keys are drawn by popularity, and every value found is compared with the key.
+//! Ordinary memory stands for persistent memory: the processor's instructions are the same, the memory is faster.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use alluvium_cache::{Builder, Cache, Opened, Survive, SurvivingBuilder, SurvivingCache};
+use rand::rngs::SmallRng;
+use rand::{RngExt as _, SeedableRng};
+
+use super::items::wrong;
+use super::options::{CacheOptions, Flush, Loss};
+use super::requests::Zipf;
+use super::speed::refused;
+use crate::error::BenchError;
+use crate::measurement::Measurement;
+use crate::report::Report;
+
+const SKEW: f64 = 0.99;
+const KEY_BYTES: usize = 16;
+const VALUE_BYTES: usize = 100;
+/// Bytes besides key and value that are assumed for each item when the keys are counted.
+const OVERHEAD_BYTES: u64 = 64;
+/// How often the file is opened again.
+const OPENINGS: usize = 5;
+
+/// Runs all caches.
+///
+/// # Errors
+/// [`BenchError`]: a wrong value, or settings that are refused.
+pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
+    let value_bytes = options.value_size.unwrap_or(VALUE_BYTES).max(8);
+    let payload = KEY_BYTES + value_bytes;
+    let keys = options.items.unwrap_or(options.memory / (payload as u64 + OVERHEAD_BYTES)).max(1);
+    let builder = Cache::builder().memory_limit(options.memory as usize).payload_bytes_mean(payload);
+    let zipf = Zipf::new(keys, options.skew.unwrap_or(SKEW));
+    let ratios = options.get_ratio.map_or_else(|| vec![95, 50, 2], |ratio| vec![ratio]);
+    let work = Work { options, zipf: &zipf, keys, value_bytes };
+    let plain = builder.clone().build().map_err(refused)?;
+    let plain = work.run(
+        &ratios,
+        |key, value| plain.set(key, value).is_ok(),
+        |key, value| plain.get_with(key, |item| item.value == value),
+    )?;
+    for (ratio, ns) in ratios.iter().zip(&plain) {
+        report.add(work.measurement("plain", *ratio, *ns, *ns))?;
+    }
+    let flushes = options.flush.map_or_else(|| vec![Flush::Needed, Flush::EverySet], |flush| vec![flush]);
+    for flush in flushes {
+        let file = TemporaryFile::new(options);
+        let cache = file.open(builder.clone(), options.survive, flush)?;
+        let before = cache.stats();
+        let surviving = work.run(
+            &ratios,
+            |key, value| cache.set(key, value).is_ok(),
+            |key, value| cache.get_with(key, |item| item.value == value),
+        )?;
+        let stats = cache.stats();
+        let openings = file.reopen(cache, &builder, options.survive, flush)?;
+        let name = if flush == Flush::Needed { "surviving" } else { "flush-every-set" };
+        for ((ratio, ns), plain) in ratios.iter().zip(&surviving).zip(&plain) {
+            let measurement = work
+                .measurement(name, *ratio, *ns, *plain)
+                .metric("file_bytes", stats.file_bytes)
+                .metric("flushes_all", stats.flushes - before.flushes)
+                .metric("evicted_by_index", stats.evicted_by_index)
+                .metric("cleanings", stats.cleanings)
+                .metric("open_ms", openings);
+            report.add(measurement)?;
+        }
+    }
+    Ok(())
+}
+
+struct Work<'a> {
+    options: &'a CacheOptions,
+    zipf: &'a Zipf,
+    keys: u64,
+    value_bytes: usize,
+}
+
+impl Work<'_> {
+    /// Sets all keys, then requests by each ratio; returns the nanoseconds of a request.
+    fn run(
+        &self,
+        ratios: &[u8],
+        set: impl Fn(&[u8], &[u8]) -> bool,
+        get: impl Fn(&[u8], &[u8]) -> Option<bool>,
+    ) -> Result<Vec<f64>, BenchError> {
+        let refused = || BenchError::Usage("an item is too large for the cache".to_owned());
+        let mut value = vec![0; self.value_bytes];
+        for number in 0..self.keys {
+            fill(number, &mut value);
+            if !set(&key(number), &value) {
+                return Err(refused());
+            }
+        }
+        let mut taken = Vec::new();
+        for &ratio in ratios {
+            let mut random = SmallRng::seed_from_u64(self.options.seed);
+            let began = Instant::now();
+            for _ in 0..self.options.requests {
+                let number = (u64::from(self.zipf.draw(&mut random)) * 0x9e37_79b1 + 17) % self.keys;
+                fill(number, &mut value);
+                if random.random_range(0..100) < ratio {
+                    if get(&key(number), &value) == Some(false) {
+                        return Err(wrong(number));
+                    }
+                } else if !set(&key(number), &value) {
+                    return Err(refused());
+                }
+            }
+            taken.push(began.elapsed().as_nanos() as f64 / self.options.requests.max(1) as f64);
+        }
+        Ok(taken)
+    }
+
+    fn measurement(&self, case: &str, ratio: u8, ns: f64, plain_ns: f64) -> Measurement {
+        Measurement::new("cache", case)
+            .config("mode", "nvm")
+            .config("survive", format!("{:?}", self.options.survive).to_lowercase())
+            .config("get_percent", ratio)
+            .config("value_bytes", self.value_bytes)
+            .config("keys", self.keys)
+            .config("memory_bytes", self.options.memory)
+            .metric("ns_per_request", ns)
+            .metric("time_ratio_to_plain", ns / plain_ns.max(1.0))
+    }
+}
+
+/// A file that is removed at the end.
+struct TemporaryFile(PathBuf);
+
+impl TemporaryFile {
+    fn new(options: &CacheOptions) -> Self {
+        let usual = Path::new("/dev/shm");
+        let directory = match &options.file_dir {
+            Some(directory) => directory.clone(),
+            None if options.survive != Loss::Power && usual.is_dir() => usual.to_path_buf(),
+            None => std::env::temp_dir(),
+        };
+        Self(directory.join(format!("alluvium-bench-{}", std::process::id())))
+    }
+
+    fn builder(&self, builder: Builder, loss: Loss, flush: Flush) -> SurvivingBuilder {
+        let survive = match loss {
+            Loss::Process => Survive::Process,
+            Loss::Pmem => Survive::Pmem,
+            Loss::Power => Survive::Power,
+        };
+        builder.survive(&self.0, survive).reset(true).flushes_each_set(flush == Flush::EverySet)
+    }
+
+    fn open(&self, builder: Builder, loss: Loss, flush: Flush) -> Result<SurvivingCache, BenchError> {
+        let opened = self.builder(builder, loss, flush).open();
+        opened.map_err(|error| BenchError::Usage(error.to_string()))
+    }
+
+    /// Closes and opens the cache several times; returns the milliseconds of the median opening.
+    fn reopen(
+        &self,
+        cache: SurvivingCache,
+        builder: &Builder,
+        loss: Loss,
+        flush: Flush,
+    ) -> Result<f64, BenchError> {
+        let mut taken = Vec::new();
+        let mut open = Some(cache);
+        for _ in 0..OPENINGS {
+            drop(open.take());
+            let began = Instant::now();
+            let cache = self.open(builder.clone(), loss, flush)?;
+            taken.push(began.elapsed().as_secs_f64() * 1000.0);
+            if cache.opened() != Opened::Complete {
+                return Err(BenchError::Usage("the content was not found again".to_owned()));
+            }
+            open = Some(cache);
+        }
+        taken.sort_by(f64::total_cmp);
+        Ok(taken[taken.len() / 2])
+    }
+}
+
+impl Drop for TemporaryFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Fills a value with what it has to be for this key.
+fn fill(number: u64, value: &mut [u8]) {
+    value[..8].copy_from_slice(&number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes());
+}
+
+fn key(number: u64) -> [u8; KEY_BYTES] {
+    let mut key = *b"key-000000000000";
+    key[8..].copy_from_slice(&number.to_le_bytes());
+    key
+}

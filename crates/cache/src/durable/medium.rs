@@ -1,0 +1,85 @@
+//! The memory that survives: words, copies, and the two operations by which a write is made to survive.
+//!
+//! A store may survive a crash at any time after it was made, or not at all, each word by itself. What was flushed
+//! before a fence has survived when the fence returns. So the code above decides what to flush, and nothing else is in
+//! any order.
+
+use std::fmt;
+
+use crate::memory::UNIT_BYTES;
+
+/// Bytes that are flushed together.
+pub(crate) const LINE_BYTES: usize = 64;
+
+/// Memory of which a part survives a crash. Offsets are bytes; those of words are multiples of eight. All accesses are
+/// relaxed; words are shared as in a [`Ring`](crate::memory::Ring).
+pub(crate) trait Medium: fmt::Debug + Send + Sync {
+    /// Bytes of it.
+    fn len(&self) -> usize;
+
+    /// The word at byte `at`.
+    fn load(&self, at: usize) -> u64;
+
+    /// Replaces the word at byte `at`.
+    fn store(&self, at: usize, word: u64);
+
+    /// Copies bytes out, starting at byte `at`.
+    fn copy_out(&self, at: usize, out: &mut [u8]);
+
+    /// Copies bytes in, starting at byte `at`, a multiple of eight, as the only writer.
+    fn copy_in(&self, at: usize, bytes: &[u8]);
+
+    /// Starts loading the bytes `at..at + len`.
+    fn prefetch(&self, _at: usize, _len: usize) {}
+
+    /// Begins to make the line that contains byte `at` survive.
+    fn flush(&self, at: usize);
+
+    /// Returns when all that was flushed survives.
+    fn fence(&self);
+
+    /// Lines that were flushed so far.
+    fn flushes(&self) -> u64;
+
+    /// Whether the code is to make a mistake on purpose, to show that the simulation notices.
+    #[inline(always)]
+    fn makes(&self, _mistake: Mistake) -> bool {
+        false
+    }
+}
+
+/// Mistakes that the simulation can plant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mistake {
+    /// A removed descriptor is not flushed.
+    DeleteUnflushed,
+    /// A zone's new version is flushed after the zone has been written again.
+    VersionAfterReuse,
+    /// A descriptor of another live item is overwritten without a flush.
+    ReuseUnflushed,
+    /// The checksum of an item does not depend on the descriptor.
+    ChecksumUnseeded,
+    /// Lines are flushed without a fence.
+    FenceLeftOut,
+    /// The version of a zone wraps while descriptors of its former versions are left.
+    WrapUnscrubbed,
+}
+
+#[cfg(any(test, feature = "simulation"))]
+impl Mistake {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Self); 6] = [
+        ("delete-unflushed", Self::DeleteUnflushed),
+        ("version-after-reuse", Self::VersionAfterReuse),
+        ("reuse-unflushed", Self::ReuseUnflushed),
+        ("checksum-unseeded", Self::ChecksumUnseeded),
+        ("fence-left-out", Self::FenceLeftOut),
+        ("wrap-unscrubbed", Self::WrapUnscrubbed),
+    ];
+}
+
+/// The byte of word number `word`, counted from byte `at`.
+#[inline(always)]
+pub(crate) fn word_at(at: usize, word: usize) -> usize {
+    at + word * UNIT_BYTES
+}

@@ -1,0 +1,55 @@
+//! A cache whose content survives: NVMcached (Wu's thesis, chapter 5), over a mapped file.
+//!
+//! ```text
+//!  hash ──► bucket [ descriptor ×7 ]  ──► zone [ item ][ item ] …     in the file
+//!           beside [ version | counts, verified ]                     in memory
+//! ```
+//!
+//! A descriptor has the version of its zone and a checksum over the item, seeded by itself. So an item can be written
+//! without making any store wait for another: what a crash leaves of it is whole or fails the checksum. Only what makes
+//! an item absent is flushed: a replaced or removed descriptor, and the new version of a zone that is to be written
+//! again, which makes all its items absent at once (`clean.rs`). Nothing is scanned when the file is opened. An item is
+//! verified when it is first read.
+//!
+//! [`medium`] says what survives, [`file_medium`] is the real one and `simulated` the one of the tests. Readers work as
+//! in other caches: they take no lock and validate by the version of the bucket, which is not in the file, and by that
+//! of the zone.
+//!
+//! Architecture invariant: what a crash leaves is, for each key, its last item or none. A line that may survive with an
+//! older descriptor is flushed before the write returns that made this descriptor wrong.
+//!
+//! Architecture invariant: no byte of the file is trusted. The header and the tables are checked when it is opened,
+//! descriptors and items whenever they are read.
+
+mod beside;
+mod builder;
+mod cache;
+mod clean;
+mod core;
+mod descriptor;
+mod error;
+mod file_medium;
+#[cfg(any(test, feature = "simulation"))]
+pub mod fuzz;
+mod geometry;
+mod header;
+mod medium;
+mod open;
+mod part;
+mod shared;
+#[cfg(any(test, feature = "simulation"))]
+mod simulated;
+#[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
+mod stats;
+mod stored_item;
+mod write;
+
+pub use builder::SurvivingBuilder;
+pub use cache::SurvivingCache;
+pub use error::SurviveError;
+pub use file_medium::Survive;
+#[cfg(feature = "simulation")]
+pub use medium::Mistake;
+pub use open::Opened;
+pub use stats::SurvivingStats;

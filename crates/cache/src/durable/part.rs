@@ -1,0 +1,286 @@
+//! A partition of a cache that survives: its zones, its buckets, and how it is read.
+
+use std::io;
+use std::sync::Arc;
+
+use alluvium_base::KeyHash;
+use crossbeam_utils::CachePadded;
+
+use crate::index::Place as HashPlace;
+use crate::item::{Metadata, Scratch};
+use crate::memory::Array;
+use crate::partition::ReadCounters;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, fence};
+
+use super::beside::Beside;
+use super::clean::Hands;
+use super::descriptor::Descriptor;
+use super::geometry::WAYS;
+use super::medium::Medium;
+use super::shared::Shared;
+use super::stored_item::{StoredItem, checksum};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Part<M> {
+    pub shared: Arc<Shared<M>>,
+    /// Its number.
+    pub number: usize,
+    pub beside: Array<Beside>,
+    pub hands: CachePadded<Mutex<Hands>>,
+    pub reads: ReadCounters,
+    pub counters: CachePadded<Counters>,
+}
+
+/// What happened. Kept by the writer, except for `broken`.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub inserted: AtomicU64,
+    pub replaced: AtomicU64,
+    pub removed: AtomicU64,
+    pub evicted: AtomicU64,
+    pub evicted_by_index: AtomicU64,
+    pub expired: AtomicU64,
+    pub kept: AtomicU64,
+    pub cleanings: AtomicU64,
+    pub too_large: AtomicU64,
+    /// Descriptors whose item did not survive, each counted when it was first read.
+    pub broken: AtomicU64,
+}
+
+/// Where a key is looked up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sought<'k> {
+    pub key: &'k [u8],
+    pub tag: u16,
+    /// Number of its bucket in the partition.
+    pub bucket: usize,
+}
+
+/// What a descriptor turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// There is none.
+    Empty,
+    /// One of an earlier version of its zone: on the medium, too, it never counts again.
+    Stale,
+    /// One that may be that of an item.
+    Current,
+    /// It names no place in this partition.
+    Foreign,
+}
+
+impl<M: Medium> Part<M> {
+    /// A partition with these hands.
+    ///
+    /// # Errors
+    /// The system's error if it refuses memory.
+    pub fn new(shared: Arc<Shared<M>>, number: usize, hands: Hands) -> io::Result<Self> {
+        Ok(Self {
+            beside: Array::new(shared.geometry.buckets)?,
+            shared,
+            number,
+            hands: CachePadded::new(Mutex::new(hands)),
+            reads: ReadCounters::default(),
+            counters: CachePadded::default(),
+        })
+    }
+
+    /// The first step of every write.
+    ///
+    /// # Panics
+    /// Within a function that decides about an item of the cache.
+    #[inline(always)]
+    pub fn enter(&self) -> MutexGuard<'_, Hands> {
+        crate::reentry::refuse_within(self.shared.number);
+        // A writer that panicked did so in the caller's function, between changes.
+        self.hands.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Where a key with this hash is looked up.
+    #[inline(always)]
+    pub fn sought<'k>(&self, hash: KeyHash, key: &'k [u8]) -> Sought<'k> {
+        let HashPlace { bucket, tag } = HashPlace::of(hash, self.shared.geometry.buckets);
+        Sought { key, tag, bucket }
+    }
+
+    /// Number of a bucket of the partition in the file.
+    #[inline(always)]
+    pub fn bucket(&self, bucket: usize) -> usize {
+        self.number * self.shared.geometry.buckets + bucket
+    }
+
+    /// Number of a zone of the partition in the file.
+    #[inline(always)]
+    pub fn zone(&self, zone: usize) -> usize {
+        self.number * self.shared.geometry.zones + zone % self.shared.geometry.zones
+    }
+
+    /// What a descriptor of this partition is. Beside a writer it may be anything.
+    #[inline(always)]
+    pub fn state(&self, descriptor: Descriptor) -> State {
+        if descriptor.is_none() {
+            return State::Empty;
+        }
+        let geometry = &self.shared.geometry;
+        let (place, units) = (descriptor.place(), descriptor.units());
+        let first = self.number * geometry.zones;
+        let is_within = place.zone.wrapping_sub(first) < geometry.zones
+            && units > 0
+            && place.offset + units <= geometry.zone_units();
+        if !is_within {
+            return State::Foreign;
+        }
+        if self.shared.version(place.zone) == place.version { State::Current } else { State::Stale }
+    }
+
+    /// Whether the checksum of an item's bytes is the one of its descriptor.
+    #[inline]
+    pub fn is_intact(&self, bytes: &[u8], descriptor: Descriptor) -> bool {
+        self.checksum(bytes, descriptor) == descriptor.checksum()
+    }
+
+    /// The checksum for a descriptor of these bytes.
+    #[inline]
+    pub fn checksum(&self, bytes: &[u8], descriptor: Descriptor) -> u32 {
+        if self.shared.medium.makes(super::medium::Mistake::ChecksumUnseeded) {
+            return alluvium_base::checksum::checksum32(bytes, 0);
+        }
+        checksum(bytes, descriptor)
+    }
+
+    /// Starts loading the bucket of a key.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, hash: KeyHash) {
+        let HashPlace { bucket, .. } = HashPlace::of(hash, self.shared.geometry.buckets);
+        let at = self.shared.geometry.bucket_at(self.bucket(bucket));
+        self.shared.medium.prefetch(at, super::geometry::BUCKET_BYTES);
+        alluvium_index::prefetch_element(&self.beside, bucket);
+    }
+
+    /// Starts loading the item of a key, whose bucket has been loaded.
+    #[inline(always)]
+    pub fn prefetch_item(&self, hash: KeyHash) {
+        let HashPlace { bucket, tag } = HashPlace::of(hash, self.shared.geometry.buckets);
+        let bucket = self.bucket(bucket);
+        for way in 0..WAYS {
+            let descriptor = self.shared.descriptor(bucket, way);
+            if descriptor.tag() == tag && self.state(descriptor) == State::Current {
+                let place = descriptor.place();
+                let at = self.shared.geometry.unit_at(place.zone, place.offset);
+                self.shared.medium.prefetch(at, Shared::<M>::item_bytes(descriptor));
+                return;
+            }
+        }
+    }
+
+    /// Calls `take` with value and metadata of the item of `key`, if there is one, and returns its result.
+    #[inline]
+    pub fn get_with<T>(&self, sought: Sought<'_>, take: impl FnOnce(&[u8], Metadata) -> T) -> Option<T> {
+        let mut scratch = Scratch::new();
+        let found = self.find(sought, &mut scratch);
+        self.reads.count(found.is_some(), true);
+        let way = found?;
+        self.beside[sought.bucket].count_access(way);
+        scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)))
+    }
+
+    /// Whether `key` has an item.
+    pub fn contains(&self, sought: Sought<'_>) -> bool {
+        let mut scratch = Scratch::new();
+        let found = self.find(sought, &mut scratch);
+        if let Some(way) = found {
+            self.beside[sought.bucket].count_access(way);
+        }
+        found.is_some()
+    }
+
+    /// Copies the item of `key` to `scratch` and returns its way.
+    #[inline]
+    fn find(&self, sought: Sought<'_>, scratch: &mut Scratch) -> Option<usize> {
+        let version = self.beside[sought.bucket].version();
+        loop {
+            let since = version.begin_read();
+            let found = self.find_since(sought, scratch, since);
+            // What `find_since` returns was found in an unchanged bucket; it finds nothing in one that changed.
+            if found.is_some() || version.is_unchanged(since) {
+                return found;
+            }
+        }
+    }
+
+    #[inline]
+    fn find_since(
+        &self,
+        sought: Sought<'_>,
+        scratch: &mut Scratch,
+        since: crate::index::Version,
+    ) -> Option<usize> {
+        let (beside, bucket) = (&self.beside[sought.bucket], self.bucket(sought.bucket));
+        for way in 0..WAYS {
+            let descriptor = Descriptor { words: [0, self.shared.second_word(bucket, way)] };
+            if descriptor.tag() != sought.tag {
+                continue;
+            }
+            let descriptor = self.shared.descriptor(bucket, way);
+            if self.state(descriptor) != State::Current {
+                continue;
+            }
+            scratch.fill(Shared::<M>::item_bytes(descriptor), |out| self.shared.copy_item(descriptor, out));
+            // A zone is written again only after its version has changed: see `Part::renew`.
+            fence(Ordering::Acquire);
+            if self.state(descriptor) != State::Current || !beside.version().is_unchanged(since) {
+                continue;
+            }
+            if !beside.is_verified(way) {
+                if !scratch.lend(|bytes| self.is_intact(bytes, descriptor)) {
+                    self.counters.broken.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                beside.set_verified(way);
+            }
+            let is_it = scratch.lend(|bytes| match StoredItem::parse(bytes) {
+                Some(item) => item.key == sought.key && !self.shared.is_expired(item.metadata),
+                None => false,
+            });
+            if is_it {
+                return Some(way);
+            }
+        }
+        None
+    }
+
+    /// Calls `visit` with the items of a bucket.
+    pub fn visit(&self, bucket: usize, visit: &mut impl FnMut(&[u8], &[u8], Metadata)) {
+        let (beside, mut items) = (&self.beside[bucket], Vec::new());
+        let bucket_of_file = self.bucket(bucket);
+        loop {
+            items.clear();
+            let since = beside.version().begin_read();
+            for way in 0..WAYS {
+                let descriptor = self.shared.descriptor(bucket_of_file, way);
+                if self.state(descriptor) != State::Current {
+                    continue;
+                }
+                let mut bytes = vec![0; Shared::<M>::item_bytes(descriptor)];
+                self.shared.copy_item(descriptor, &mut bytes);
+                fence(Ordering::Acquire);
+                if self.state(descriptor) == State::Current
+                    && (beside.is_verified(way) || self.is_intact(&bytes, descriptor))
+                {
+                    items.push(bytes);
+                }
+            }
+            if beside.version().is_unchanged(since) {
+                break;
+            }
+        }
+        for bytes in &items {
+            if let Some(item) = StoredItem::parse(bytes)
+                && !self.shared.is_expired(item.metadata)
+            {
+                visit(item.key, item.value, item.metadata);
+            }
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Random operations on a simulated medium, with crashes, beside a map of what a get may say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use alluvium_base::KeyHasher;
+use alluvium_io::Clock;
+
+use crate::item::Metadata;
+use crate::partition::{Change, Write};
+
+use super::core::{Core, Start, format};
+use super::geometry::Geometry;
+use super::medium::Mistake;
+use super::shared::Shared;
+use super::simulated::{Loss, Random, SimulatedMedium};
+
+/// Operations before a crash, at most.
+const OPERATIONS_MAX: usize = 60;
+
+/// What a seed did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Operations.
+    pub operations: u64,
+    /// Crashes.
+    pub crashes: u64,
+    /// Gets that found an item, in the first look after a crash.
+    pub survived: u64,
+    /// Gets that found none where one had been set.
+    pub lost: u64,
+}
+
+/// A value as it was set: its bytes and its expiry.
+type Value = (Vec<u8>, u64);
+
+/// By key: what a get may find; it may also find nothing.
+type Reference = BTreeMap<Vec<u8>, Vec<Value>>;
+
+/// Time as the simulation lets it pass.
+#[derive(Debug, Default)]
+struct Time(AtomicU64);
+
+impl Clock for Time {
+    fn monotonic(&self) -> Duration {
+        self.unix()
+    }
+
+    fn unix(&self) -> Duration {
+        Duration::from_millis(self.0.load(Ordering::Relaxed))
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.0.fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
+    }
+}
+
+/// One seed.
+struct Run {
+    core: Core<SimulatedMedium>,
+    time: Arc<Time>,
+    random: Random,
+    reference: Reference,
+    keys: usize,
+    /// Values are distinct, or few.
+    has_few_values: bool,
+    values: u64,
+    /// What the next crash leaves.
+    loss: Loss,
+    /// The operation that is in progress: its key, and what it sets.
+    pending: Option<(Vec<u8>, Option<Value>)>,
+    summary: Summary,
+}
+
+/// Runs `crashes` crashes of a seed.
+///
+/// # Errors
+/// What a get said that it must not.
+pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary, String> {
+    let (mut run, geometry) = prepared(seed, mistake)?;
+    for _ in 0..crashes {
+        let steps = run.random.any() % (OPERATIONS_MAX as u64 * 8);
+        run.until_crash(steps)?;
+        run.reopen(geometry)?;
+    }
+    Ok(run.summary)
+}
+
+/// Runs the first operations of a seed again and again, with a crash after each store and fence of them.
+///
+/// # Errors
+/// What a get said that it must not.
+pub fn run_each_step(seed: u64) -> Result<Summary, String> {
+    let mut all = Summary::default();
+    for steps in 0.. {
+        let (mut run, geometry) = prepared(seed, None)?;
+        run.until_crash(steps)?;
+        let has_crashed = run.core.shared.medium.has_crashed();
+        run.reopen(geometry)?;
+        all.operations += run.summary.operations;
+        all.crashes += 1;
+        all.survived += run.summary.survived;
+        all.lost += run.summary.lost;
+        if !has_crashed {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// The beginning of a seed.
+fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), String> {
+    let mut random = Random::new(seed);
+    let zone_bytes = random.one_of(&[256, 512, 1024, 4096]);
+    let geometry = Geometry {
+        partitions: random.one_of(&[1, 1, 2]),
+        zones: random.one_of(&[4, 5, 8]),
+        zone_bytes,
+        buckets: random.one_of(&[1, 2, 5]),
+        version_bits: random.one_of(&[2, 2, 3, 23]),
+    };
+    let time = Arc::new(Time(AtomicU64::new(1000)));
+    let medium = SimulatedMedium::new(geometry.file_bytes(), mistake);
+    format(&medium, &geometry);
+    let shared = shared(medium, geometry, &time);
+    let core = Core::open(shared, Start::New).map_err(|error| error.to_string())?;
+    let run = Run {
+        core,
+        time,
+        keys: random.one_of(&[3, 8, 20, 60]),
+        has_few_values: random.below(2) == 0,
+        random,
+        reference: Reference::new(),
+        values: 0,
+        loss: Loss::Nothing,
+        pending: None,
+        summary: Summary::default(),
+    };
+    Ok((run, geometry))
+}
+
+fn shared(medium: SimulatedMedium, geometry: Geometry, time: &Arc<Time>) -> Shared<SimulatedMedium> {
+    let clock: Arc<dyn Clock> = Arc::<Time>::clone(time);
+    Shared {
+        medium,
+        geometry,
+        hasher: KeyHasher::Xxh3 { seed: 1 },
+        clock,
+        latest_ms: crate::sync::AtomicU64::new(0),
+        number: u64::MAX,
+    }
+}
+
+impl Run {
+    fn key(&mut self) -> Vec<u8> {
+        format!("key {}", self.random.below(self.keys)).into_bytes()
+    }
+
+    fn value(&mut self) -> Value {
+        self.values += 1;
+        let number = if self.has_few_values { self.random.below(2) as u64 } else { self.values };
+        let len = if self.has_few_values { 6 } else { self.random.one_of(&[0, 6, 30, 47]) };
+        let mut bytes = number.to_string().into_bytes();
+        bytes.resize(bytes.len().max(len), b'.');
+        let expires_at_ms =
+            if self.random.below(8) == 0 { self.now_ms() + self.random.any() % 40 } else { 0 };
+        (bytes, expires_at_ms)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.time.unix().as_millis() as u64
+    }
+
+    /// Operations up to a crash after a number of stores and fences, or after the last operation.
+    fn until_crash(&mut self, steps: u64) -> Result<(), String> {
+        let loss = self.random.one_of(&[Loss::Nothing, Loss::Most, Loss::Lines, Loss::Words, Loss::Words]);
+        self.loss = loss;
+        let count = self.random.below(OPERATIONS_MAX) + 1;
+        let random = Random::new(self.random.any());
+        self.core.shared.medium.crash_after(steps + 1, loss, random);
+        for _ in 0..count {
+            self.pending = None;
+            self.summary.operations += 1;
+            self.operation()?;
+            if self.core.shared.medium.has_crashed() {
+                return Ok(());
+            }
+        }
+        self.pending = None;
+        Ok(())
+    }
+
+    fn operation(&mut self) -> Result<(), String> {
+        let key = self.key();
+        let hash = self.core.shared.hash(&key);
+        match self.random.below(20) {
+            0..8 => {
+                let value = self.value();
+                self.pending = Some((key.clone(), Some(value.clone())));
+                let part = self.core.part(hash);
+                let metadata = Metadata { expires_at_ms: value.1, flags: 0 };
+                match part.set(part.sought(hash, &key), &value.0, metadata) {
+                    Ok(()) => self.acknowledge(&key, Some(value)),
+                    Err(_) => self.pending = None,
+                }
+            }
+            8..11 => {
+                self.pending = Some((key.clone(), None));
+                let part = self.core.part(hash);
+                part.remove(part.sought(hash, &key));
+                self.acknowledge(&key, None);
+            }
+            11..13 => self.replace_present(&key)?,
+            13 => self.time.sleep(Duration::from_millis(self.random.any() % 20)),
+            14 if self.random.below(10) == 0 => {
+                let before = self.reference.clone();
+                self.core.parts.iter().for_each(super::part::Part::clear);
+                // In the middle of it, some are gone.
+                if !self.core.shared.medium.has_crashed() {
+                    before.keys().for_each(|key| self.acknowledge(key, None));
+                }
+            }
+            14 => self.batch(),
+            _ => {
+                self.look(&key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// An update that depends on the item.
+    fn replace_present(&mut self, key: &[u8]) -> Result<(), String> {
+        let (value, hash) = (self.value(), self.core.shared.hash(key));
+        self.pending = Some((key.to_vec(), Some(value.clone())));
+        let part = self.core.part(hash);
+        let mut found = None;
+        let outcome = part.update(part.sought(hash, key), |item| {
+            found = item.map(|(item, _)| item.value.to_vec());
+            match item {
+                None => Change::Keep,
+                Some(_) => Change::Put(Write {
+                    value: value.0.clone().into(),
+                    metadata: Metadata { expires_at_ms: value.1, flags: 0 },
+                }),
+            }
+        });
+        let is_there = found.is_some();
+        self.check(key, found)?;
+        if is_there && outcome.is_ok() {
+            self.acknowledge(key, Some(value));
+        }
+        Ok(())
+    }
+
+    /// Several removals with one fence.
+    fn batch(&mut self) {
+        let keys: Vec<Vec<u8>> = (0..3).map(|_| self.key()).collect();
+        for part in &self.core.parts {
+            let hashed = keys.iter().map(|key| (self.core.shared.hash(key), &key[..]));
+            let own = hashed.filter(|(hash, _)| self.core.part(*hash).number == part.number);
+            part.remove_each(own);
+        }
+        if !self.core.shared.medium.has_crashed() {
+            keys.iter().for_each(|key| self.acknowledge(key, None));
+        }
+    }
+
+    /// Notes that an operation has returned, unless the crash came before.
+    fn acknowledge(&mut self, key: &[u8], value: Option<Value>) {
+        if !self.core.shared.medium.has_crashed() {
+            self.reference.insert(key.to_vec(), value.into_iter().collect());
+            self.pending = None;
+        }
+    }
+
+    /// A get, which finds what it may.
+    fn look(&mut self, key: &[u8]) -> Result<bool, String> {
+        let hash = self.core.shared.hash(key);
+        let part = self.core.part(hash);
+        let found = part.get_with(part.sought(hash, key), |value, _| value.to_vec());
+        let is_there = found.is_some();
+        self.check(key, found)?;
+        Ok(is_there)
+    }
+
+    fn check(&mut self, key: &[u8], found: Option<Vec<u8>>) -> Result<(), String> {
+        let now_ms = self.now_ms();
+        let may = self.reference.entry(key.to_vec()).or_default();
+        may.retain(|(value, expires_at_ms)| {
+            found.as_ref() == Some(value) && (*expires_at_ms == 0 || *expires_at_ms > now_ms)
+        });
+        match found {
+            Some(found) if may.is_empty() => Err(format!(
+                "crash {}: {} has {:?}, which is an older item or a removed one",
+                self.summary.crashes,
+                String::from_utf8_lossy(key),
+                String::from_utf8_lossy(&found),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// The process ends, and another opens what is left.
+    fn reopen(&mut self, geometry: Geometry) -> Result<(), String> {
+        if let Some((key, Some(value))) = self.pending.take() {
+            self.reference.entry(key).or_default().push(value);
+        }
+        let medium = self.core.shared.medium.after_crash(self.loss, Random::new(self.random.any()));
+        // If only the process ended, the next one may go on.
+        let start = match self.loss {
+            Loss::Nothing if self.random.below(3) > 0 => Start::Resumed,
+            _ => Start::AfterCrash,
+        };
+        self.core =
+            Core::open(shared(medium, geometry, &self.time), start).map_err(|error| error.to_string())?;
+        self.summary.crashes += 1;
+        if self.random.below(3) == 0 {
+            // Writes meet what was not verified.
+            return Ok(());
+        }
+        for number in 0..self.keys {
+            let key = format!("key {number}").into_bytes();
+            let had = self.reference.get(&key).is_some_and(|may| !may.is_empty());
+            let is_there = self.look(&key)?;
+            self.summary.survived += u64::from(is_there);
+            self.summary.lost += u64::from(had && !is_there);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crash_brings_nothing_back() {
+        let mut all = Summary::default();
+        for seed in 0..100 {
+            let summary = run(seed, 30, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+            all.survived += summary.survived;
+            all.lost += summary.lost;
+            all.crashes += summary.crashes;
+        }
+        assert_eq!(all.crashes, 3000);
+        assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
+    }
+
+    #[test]
+    fn a_crash_after_each_store_brings_nothing_back() {
+        let crashes = (1000..1030)
+            .map(|seed| run_each_step(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}")).crashes);
+        assert!(crashes.sum::<u64>() > 3000);
+    }
+
+    #[test]
+    fn planted_mistakes_are_found() {
+        for (name, mistake) in Mistake::ALL {
+            assert!((0..1000).any(|seed| run(seed, 30, Some(mistake)).is_err()), "{name}");
+        }
+    }
+}

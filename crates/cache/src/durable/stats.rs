@@ -1,0 +1,103 @@
+//! Statistics of a cache that survives.
+
+use crate::sync::Ordering;
+
+use super::cache::SurvivingCache;
+use super::medium::Medium;
+use super::open::Opened;
+
+/// Statistics of a [`SurvivingCache`], since it was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SurvivingStats {
+    /// How the content was found when the cache was opened.
+    pub opened: Opened,
+    /// Gets that found their item.
+    pub hits: u64,
+    /// Gets that did not.
+    pub misses: u64,
+    /// Items of keys that had none.
+    pub inserted: u64,
+    /// Items that replaced one.
+    pub replaced: u64,
+    /// Items that were removed.
+    pub removed: u64,
+    /// Items that were not kept when their zone was cleaned.
+    pub evicted: u64,
+    /// Items whose descriptor was replaced because its bucket was full.
+    pub evicted_by_index: u64,
+    /// Items that were found to be expired by writes and cleanings.
+    pub expired: u64,
+    /// Items that were kept when their zone was cleaned.
+    pub kept: u64,
+    /// Items that were refused because of their size.
+    pub too_large: u64,
+    /// Reads of items that did not survive the last crash whole. There is no count of those of which nothing survived.
+    pub broken: u64,
+    /// Zones that were cleaned.
+    pub cleanings: u64,
+    /// Zones.
+    pub zones: u64,
+    /// Bytes of a zone.
+    pub zone_bytes: u64,
+    /// Lines that were flushed.
+    pub flushes: u64,
+    /// Bytes of the file.
+    pub file_bytes: u64,
+    /// Bytes of memory beside the file.
+    pub beside_bytes: u64,
+    /// Bytes of zones that may have items.
+    pub used_bytes: u64,
+}
+
+impl SurvivingCache {
+    /// Statistics.
+    pub fn stats(&self) -> SurvivingStats {
+        let core = self.core();
+        let geometry = &core.shared.geometry;
+        let mut stats = SurvivingStats {
+            opened: self.opened(),
+            hits: 0,
+            misses: 0,
+            inserted: 0,
+            replaced: 0,
+            removed: 0,
+            evicted: 0,
+            evicted_by_index: 0,
+            expired: 0,
+            kept: 0,
+            too_large: 0,
+            broken: 0,
+            cleanings: 0,
+            zones: (geometry.partitions * geometry.zones) as u64,
+            zone_bytes: geometry.zone_bytes as u64,
+            flushes: core.shared.medium.flushes(),
+            file_bytes: core.shared.medium.len() as u64,
+            beside_bytes: (geometry.partitions * geometry.buckets * 8) as u64,
+            used_bytes: 0,
+        };
+        for part in &core.parts {
+            let (hits, misses) = part.reads.sum();
+            stats.hits += hits;
+            stats.misses += misses;
+            let counters = &part.counters;
+            for (sum, counter) in [
+                (&mut stats.inserted, &counters.inserted),
+                (&mut stats.replaced, &counters.replaced),
+                (&mut stats.removed, &counters.removed),
+                (&mut stats.evicted, &counters.evicted),
+                (&mut stats.evicted_by_index, &counters.evicted_by_index),
+                (&mut stats.expired, &counters.expired),
+                (&mut stats.kept, &counters.kept),
+                (&mut stats.too_large, &counters.too_large),
+                (&mut stats.broken, &counters.broken),
+                (&mut stats.cleanings, &counters.cleanings),
+            ] {
+                *sum += counter.load(Ordering::Relaxed);
+            }
+            let zones = (0..geometry.zones).map(|zone| part.zone(zone));
+            let units: usize = zones.map(|zone| core.shared.used(zone)).sum();
+            stats.used_bytes += (units * super::descriptor::UNIT) as u64;
+        }
+        stats
+    }
+}

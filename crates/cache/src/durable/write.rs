@@ -1,0 +1,248 @@
+//! Writes of one key. A write that replaces or removes an item flushes the descriptor's line before it returns, since
+//! the old descriptor could survive otherwise. A write that gives an absent key an item flushes nothing: if only a part
+//! of it survives, the checksum fails.
+//!
+//! A descriptor that may be on the medium is never overwritten by that of another key without a flush: a later removal
+//! would find nothing to flush, and the crash would bring the item back. The descriptors of former versions of a zone
+//! may be, because the version was flushed.
+
+use std::mem;
+
+use alluvium_base::KeyHash;
+
+use crate::error::TooLarge;
+use crate::item::{ItemView, Metadata};
+use crate::partition::{Change, Write};
+use crate::sync::add_alone;
+
+use super::clean::Hands;
+use super::descriptor::{Descriptor, UNIT};
+use super::geometry::WAYS;
+use super::medium::{LINE_BYTES, Medium, Mistake};
+use super::part::{Part, Sought, State};
+use super::shared::Shared;
+use super::stored_item::{Head, StoredItem};
+
+/// The way for a new descriptor.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    way: usize,
+    /// Whether the item that the way has is that of the key.
+    is_own: bool,
+    /// Whether the descriptor in it may count again after a crash.
+    may_return: bool,
+}
+
+impl<M: Medium> Part<M> {
+    /// Gives `key` an item.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; the key keeps its former item.
+    #[inline]
+    pub fn set(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        let mut hands = self.enter();
+        let has_flushed = self.put(&mut hands, sought, value, metadata)?;
+        self.settle(has_flushed);
+        Ok(())
+    }
+
+    /// As [`set`](Self::set), with the flushes of a cache that has no checksums: the item's lines, a fence, the
+    /// descriptor's line, a fence.
+    pub fn set_flushed(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        let mut hands = self.enter();
+        self.put(&mut hands, sought, value, metadata)?;
+        if let Some(way) = self.live(&mut hands, sought) {
+            let descriptor = self.shared.descriptor(self.bucket(sought.bucket), way);
+            let place = descriptor.place();
+            let at = self.shared.geometry.unit_at(place.zone, place.offset);
+            let end = at + Shared::<M>::item_bytes(descriptor);
+            (at / LINE_BYTES..end.div_ceil(LINE_BYTES))
+                .for_each(|line| self.shared.medium.flush(line * LINE_BYTES));
+            self.settle(true);
+            self.flush(sought, way);
+            self.settle(true);
+        }
+        Ok(())
+    }
+
+    /// Removes the item of `key`; returns whether there was one.
+    pub fn remove(&self, sought: Sought<'_>) -> bool {
+        let mut hands = self.enter();
+        let (was_there, has_flushed) = self.take_out(&mut hands, sought);
+        self.settle(has_flushed);
+        was_there
+    }
+
+    /// Sets each item of `items`, all of this partition, with one fence.
+    ///
+    /// # Errors
+    /// [`TooLarge`] for the last item that is too large; all others are set.
+    pub fn set_each<'k>(
+        &self,
+        items: impl Iterator<Item = (KeyHash, &'k [u8], &'k [u8])>,
+    ) -> Result<(), TooLarge> {
+        let mut hands = self.enter();
+        let (mut outcome, mut has_flushed) = (Ok(()), false);
+        for (hash, key, value) in items {
+            match self.put(&mut hands, self.sought(hash, key), value, Metadata::default()) {
+                Ok(flushed) => has_flushed |= flushed,
+                Err(error) => outcome = Err(error),
+            }
+        }
+        self.settle(has_flushed);
+        outcome
+    }
+
+    /// Removes the items of `keys`, all of this partition, with one fence; returns how many there were.
+    pub fn remove_each<'k>(&self, keys: impl Iterator<Item = (KeyHash, &'k [u8])>) -> usize {
+        let mut hands = self.enter();
+        let (mut removed, mut has_flushed) = (0, false);
+        for (hash, key) in keys {
+            let (was_there, flushed) = self.take_out(&mut hands, self.sought(hash, key));
+            removed += usize::from(was_there);
+            has_flushed |= flushed;
+        }
+        self.settle(has_flushed);
+        removed
+    }
+
+    /// Decides what to do with the item of `key`, with no other write in between.
+    ///
+    /// # Errors
+    /// [`TooLarge`]; the key keeps its former item.
+    pub fn update<'v>(
+        &self,
+        sought: Sought<'_>,
+        decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
+    ) -> Result<(), TooLarge> {
+        let mut hands = self.enter();
+        let found = self.live(&mut hands, sought);
+        let bytes = mem::take(&mut hands.bytes);
+        let item = found.and_then(|_| StoredItem::parse(&bytes));
+        let item = item.filter(|item| !self.shared.is_expired(item.metadata));
+        let change = decide(item.map(|item| (self.shared.view(item.value, item.metadata), item.metadata)));
+        let has_flushed = match change {
+            Change::Keep => false,
+            Change::Remove => self.take_out(&mut hands, sought).1,
+            Change::Put(Write { value, metadata }) => self.put(&mut hands, sought, &value, metadata)?,
+        };
+        self.settle(has_flushed);
+        Ok(())
+    }
+
+    /// Waits until everything survives that was flushed.
+    fn settle(&self, has_flushed: bool) {
+        if has_flushed && !self.shared.medium.makes(Mistake::FenceLeftOut) {
+            self.shared.medium.fence();
+        }
+    }
+
+    /// The largest item, as an error.
+    pub fn too_large(&self) -> TooLarge {
+        TooLarge { item_bytes_max: self.shared.geometry.item_units_max() * UNIT }
+    }
+
+    /// Stores an item and returns whether it flushed a line.
+    fn put(
+        &self,
+        hands: &mut Hands,
+        sought: Sought<'_>,
+        value: &[u8],
+        metadata: Metadata,
+    ) -> Result<bool, TooLarge> {
+        let shared = &self.shared;
+        let head = Head::new(sought.key.len(), value.len(), metadata);
+        let Some(head) = head.filter(|head| head.units() <= shared.geometry.item_units_max()) else {
+            add_alone(&self.counters.too_large, 1);
+            return Err(self.too_large());
+        };
+        // First, since it may move items.
+        let place = self.reserve(hands, head.units());
+        let slot = self.slot_for(hands, sought);
+        StoredItem { key: sought.key, value, metadata }.write(head, &mut hands.bytes);
+        let descriptor = Descriptor::new(place, sought.tag, head.units());
+        let descriptor = descriptor.with_checksum(self.checksum(&hands.bytes, descriptor));
+        shared.medium.copy_in(shared.geometry.unit_at(place.zone, place.offset), &hands.bytes);
+        let beside = &self.beside[sought.bucket];
+        let count = if slot.is_own { beside.count(slot.way) } else { 0 };
+        self.replace(sought, slot.way, descriptor, count);
+        let counter = if slot.is_own { &self.counters.replaced } else { &self.counters.inserted };
+        add_alone(counter, 1);
+        let is_mistaken = !slot.is_own && shared.medium.makes(Mistake::ReuseUnflushed);
+        Ok(slot.may_return && !is_mistaken && self.flush(sought, slot.way))
+    }
+
+    /// Removes an item; returns whether there was one, and whether a line was flushed.
+    fn take_out(&self, hands: &mut Hands, sought: Sought<'_>) -> (bool, bool) {
+        let Some(way) = self.live(hands, sought) else { return (false, false) };
+        let is_expired =
+            StoredItem::parse(&hands.bytes).is_none_or(|item| self.shared.is_expired(item.metadata));
+        self.replace(sought, way, Descriptor::NONE, 0);
+        add_alone(if is_expired { &self.counters.expired } else { &self.counters.removed }, 1);
+        let is_mistaken = self.shared.medium.makes(Mistake::DeleteUnflushed);
+        (!is_expired, !is_mistaken && self.flush(sought, way))
+    }
+
+    /// Replaces a descriptor. Readers see the old one or the new one.
+    #[inline]
+    fn replace(&self, sought: Sought<'_>, way: usize, descriptor: Descriptor, count: u32) {
+        let beside = &self.beside[sought.bucket];
+        beside.version().begin_change();
+        self.shared.set_descriptor(self.bucket(sought.bucket), way, descriptor);
+        beside.reset(way, count);
+        beside.version().end_change();
+    }
+
+    /// Begins to make the line of a descriptor survive.
+    #[inline]
+    fn flush(&self, sought: Sought<'_>, way: usize) -> bool {
+        self.shared.medium.flush(self.shared.descriptor_at(self.bucket(sought.bucket), way));
+        true
+    }
+
+    /// The way of the item of `key`, which may have expired; `hands.bytes` has the item then.
+    fn live(&self, hands: &mut Hands, sought: Sought<'_>) -> Option<usize> {
+        let bucket = self.bucket(sought.bucket);
+        (0..WAYS).find(|&way| self.is_of(hands, sought, way, self.shared.descriptor(bucket, way)))
+    }
+
+    /// Whether a descriptor is that of the item of `key`, which may have expired.
+    fn is_of(&self, hands: &mut Hands, sought: Sought<'_>, way: usize, descriptor: Descriptor) -> bool {
+        if descriptor.tag() != sought.tag || self.state(descriptor) != State::Current {
+            return false;
+        }
+        let beside = &self.beside[sought.bucket];
+        hands.bytes.resize(Shared::<M>::item_bytes(descriptor), 0);
+        self.shared.copy_item(descriptor, &mut hands.bytes);
+        if !beside.is_verified(way) && !self.is_intact(&hands.bytes, descriptor) {
+            return false;
+        }
+        StoredItem::parse(&hands.bytes).is_some_and(|item| item.key == sought.key)
+    }
+
+    /// The way for an item of `key`.
+    #[inline]
+    fn slot_for(&self, hands: &mut Hands, sought: Sought<'_>) -> Slot {
+        let (bucket, beside) = (self.bucket(sought.bucket), &self.beside[sought.bucket]);
+        let mut vacant = None;
+        let mut coldest = (u32::MAX, 0);
+        for way in 0..WAYS {
+            let descriptor = self.shared.descriptor(bucket, way);
+            match self.state(descriptor) {
+                State::Empty | State::Stale => vacant = vacant.or(Some(way)),
+                State::Foreign => coldest = coldest.min((0, way)),
+                State::Current if self.is_of(hands, sought, way, descriptor) => {
+                    return Slot { way, is_own: true, may_return: true };
+                }
+                State::Current => coldest = coldest.min((beside.count(way) + 1, way)),
+            }
+        }
+        match vacant {
+            Some(way) => Slot { way, is_own: false, may_return: false },
+            None => {
+                add_alone(&self.counters.evicted_by_index, 1);
+                Slot { way: coldest.1, is_own: false, may_return: true }
+            }
+        }
+    }
+}
