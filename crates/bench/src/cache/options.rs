@@ -72,7 +72,7 @@ pub struct CacheOptions {
     #[arg(long, value_enum, default_value = "lz4")]
     pub codec: ZoneCodec,
     /// Share of the hits that its hot zone should serve, in percent
-    #[arg(long, default_value_t = 90, value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(long, default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub hot_percent: u8,
     /// What the cache of `--mode nvm` survives
     #[arg(long, value_enum, default_value = "pmem")]
