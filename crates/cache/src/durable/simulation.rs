@@ -338,13 +338,14 @@ mod tests {
     #[test]
     fn a_crash_brings_nothing_back() {
         let mut all = Summary::default();
-        for seed in 0..100 {
+        // The last one found that a restart after a crash relied on lost words.
+        for seed in (0..100).chain([522]) {
             let summary = run(seed, 30, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
             all.survived += summary.survived;
             all.lost += summary.lost;
             all.crashes += summary.crashes;
         }
-        assert_eq!(all.crashes, 3000);
+        assert_eq!(all.crashes, 3030);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
     }
 
