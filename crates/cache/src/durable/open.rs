@@ -142,9 +142,14 @@ impl Wanted<'_> {
 
     /// Continues with a file that was checked.
     fn continued(&self, file: File, header: Header) -> Result<OpenFile, SurviveError> {
-        // Also where a part of it has no space, which would end the process when it is touched.
-        fallocate(&file, FallocateFlags::empty(), 0, header.geometry.file_bytes() as u64)
-            .map_err(|error| self.system("allocate")(error.into()))?;
+        // A part without space, as a copy may have, would end the process when it is touched. Where there is none, the
+        // system need not look at each page.
+        let file_bytes = header.geometry.file_bytes() as u64;
+        let allocated = file.metadata().map_err(self.system("read"))?.blocks().saturating_mul(512);
+        if allocated < file_bytes {
+            fallocate(&file, FallocateFlags::empty(), 0, file_bytes)
+                .map_err(|error| self.system("allocate")(error.into()))?;
+        }
         let medium = self.map(&file, &header)?;
         let session = |word| medium.load(word_at(SESSION_AT, word));
         let is_same_boot = boot() != [0, 0] && [session(BOOT), session(BOOT + 1)] == boot();
