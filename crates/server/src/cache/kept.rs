@@ -8,6 +8,13 @@ use alluvium_cache::{Cache, Cursor, ItemView, TooLarge, Update};
 
 /// See the module. Times are those of the day in both.
 #[derive(Debug)]
+#[cfg_attr(
+    target_os = "linux",
+    expect(
+        clippy::large_enum_variant,
+        reason = "a server has one, and each request would follow the pointer"
+    )
+)]
 pub(super) enum Kept {
     InMemory(Cache),
     #[cfg(target_os = "linux")]
