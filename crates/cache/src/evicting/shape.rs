@@ -61,7 +61,7 @@ pub(crate) struct TierShape {
 }
 
 /// Bounds of the logs' share of the memory of a partition with a compressed zone, in percent.
-const HOT_PERCENT: [usize; 2] = [10, 60];
+const HOT_PERCENT: [usize; 2] = if cfg!(loom) { [10, 90] } else { [10, 60] };
 
 /// Bytes that a zone takes besides blocks and directory: buffers and the table of the compressor.
 pub(super) const ZONE_OVERHEAD_BYTES: usize = if cfg!(loom) { 0 } else { 64 << 10 };
