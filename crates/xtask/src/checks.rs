@@ -170,7 +170,7 @@ pub fn bench_smoke() -> Result<(), String> {
         ),
         // If the program or its initial memory grows, the limit must still leave room for a database.
         format!(
-            "store --items 20000 --memory 20MiB --phases load,get,degrade --operations 2000 --threads 2 \
+            "store --items 20000 --memory 24MiB --phases load,get,degrade --operations 2000 --threads 2 \
              --raw-seconds 0.5 --dir {directory}-memory"
         ),
         format!("dedup crates --dir {directory}"),
