@@ -51,7 +51,7 @@ impl Burst {
         self.received.iter().map(segments).sum()
     }
 
-    /// Whether there are none.
+    /// Whether it has no datagrams.
     pub fn is_empty(&self) -> bool {
         self.received.is_empty()
     }

@@ -60,7 +60,7 @@ impl Outgoing {
         self.datagrams
     }
 
-    /// Whether there are none.
+    /// Whether no datagrams are waiting.
     pub fn is_empty(&self) -> bool {
         self.datagrams == 0
     }
