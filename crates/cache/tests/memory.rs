@@ -1,8 +1,18 @@
 //! A single limit for the memory: resident bytes, including the index.
 #![cfg(all(target_os = "linux", not(loom)))]
 
+use std::fs;
+use std::sync::{Mutex, MutexGuard};
+
 use alluvium_cache::{Cache, Eviction};
 use alluvium_io::ProcessMemory;
+
+/// The tests measure what the whole process takes, so they run one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Additional memory of the test itself and the program, including page tables.
 const SLACK_BYTES: u64 = 6 << 20;
@@ -23,6 +33,7 @@ fn fill(cache: &Cache, payload: usize) {
 #[test]
 fn resident_memory_stays_under_the_limit_also_through_resizes() {
     const LIMIT: usize = 32 << 20;
+    let _alone = alone();
     let builders = [
         (Cache::builder().payload_bytes_mean(100), 100),
         (Cache::builder().payload_bytes_fixed(100), 100),
@@ -40,5 +51,26 @@ fn resident_memory_stays_under_the_limit_also_through_resizes() {
             assert!(taken <= limit as u64 + SLACK_BYTES, "{builder:?}: {taken} bytes under {limit}");
             assert!(taken >= limit as u64 / 2, "{builder:?}: only {taken} of {limit} bytes are used");
         }
+    }
+}
+
+/// The system allows a process some 65,000 mappings, and a resized cache keeps its old address ranges.
+#[test]
+fn resizes_leave_few_mappings() {
+    let _alone = alone();
+    let mappings = || fs::read_to_string("/proc/self/maps").unwrap().lines().count();
+    for payload_bytes in [16, 100] {
+        let builder = Cache::builder().partitions(2).payload_bytes_mean(payload_bytes);
+        let cache = builder.memory_limit(4 << 20).build().unwrap();
+        for number in 0..4_000_u64 {
+            cache.set(&number.to_le_bytes(), &[7; 80]).unwrap();
+        }
+        let before = mappings();
+        for round in 0..500 {
+            cache.resize(if round % 2 == 0 { 9 << 20 } else { 4 << 20 }).unwrap();
+            cache.set(&u64::to_le_bytes(round), &[8; 80]).unwrap();
+        }
+        let after = mappings();
+        assert!(after <= before + 60, "{before} {after}");
     }
 }

@@ -33,6 +33,7 @@ mod planted_race;
 mod recovery;
 mod repair;
 mod reserve;
+mod resources;
 mod settings_bounds;
 #[cfg(any(test, feature = "simulation"))]
 #[doc(hidden)]
@@ -46,6 +47,7 @@ use alluvium_table::{self as table, item};
 
 pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, resident_bytes_beyond_limit};
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
+pub use alluvium_cache::Codec;
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::{LevelsPlan, Plan};
 pub use condition::{Condition, FailedCondition, ItemVersion};

@@ -24,9 +24,18 @@ pub struct ClusterSpec {
     pub column_items: u64,
     /// Whether lookups read the filter column by column from flash. Otherwise it is in memory.
     pub on_flash: bool,
-    /// Tables whose filters it takes over, young to old, with all tables that those cover. They are directly below the
+    /// Tables whose filters it takes over, young to old, with the tables that those cover. They are directly below the
     /// new table wherever it will be placed.
-    pub below: Vec<Arc<Section>>,
+    pub below: Vec<Head>,
+}
+
+/// A table whose filter answers for some tables, the table itself included.
+#[derive(Clone, Debug)]
+pub struct Head {
+    /// The table.
+    pub section: Arc<Section>,
+    /// Number of these tables that are still there; the oldest may be gone.
+    pub tables: usize,
 }
 
 /// Gathers hashes and makes the filter of a section.
@@ -72,9 +81,9 @@ impl ClusterBuilder {
         let mut columns = Columns::for_items(range, hashes.len() as u64, spec.column_items);
         let mut readers = Vec::new();
         let mut runs_left = RUNS_MAX - 1;
-        for section in &spec.below {
-            let reader = ColumnReader::new(section, spec.bits_per_key)?;
-            let Some(reader) = reader.filter(|reader| reader.runs <= runs_left) else { break };
+        for head in &spec.below {
+            let reader = ColumnReader::new(head, spec.bits_per_key)?;
+            let Some(reader) = reader.filter(|reader| reader.kept() <= runs_left) else { break };
             // Columns of a quarter to four times the intended number of items are kept; otherwise filters are begun
             // anew.
             if readers.is_empty() && reader.columns.shift.abs_diff(columns.shift) <= 2 {
@@ -83,7 +92,7 @@ impl ClusterBuilder {
             if reader.columns.shift != columns.shift || !reader.holds(&columns) {
                 break;
             }
-            runs_left -= reader.runs;
+            runs_left -= reader.kept();
             readers.push(reader);
         }
         let packing = if spec.on_flash { Packing::Pages } else { Packing::Dense };
@@ -119,7 +128,7 @@ struct ColumnReader<'s> {
     index: Arc<SectionIndex>,
     columns: Columns,
     runs: u32,
-    /// File numbers of the table and of those that its filter covers.
+    /// File numbers of the table and of those that its filter covers, as far as they are still there.
     files: Vec<TableId>,
     buffer: AlignedBuffer,
     /// The part of the filter block that is in the buffer.
@@ -128,7 +137,8 @@ struct ColumnReader<'s> {
 
 impl<'s> ColumnReader<'s> {
     /// Returns `None` for a table without such a filter, or with a different number of bits.
-    fn new(section: &'s Section, bits_per_key: u8) -> Result<Option<Self>> {
+    fn new(head: &'s Head, bits_per_key: u8) -> Result<Option<Self>> {
+        let section = &head.section;
         let index = section.index_without_filter()?;
         let Some(filter) = index.cluster() else { return Ok(None) };
         if section.entry().filter_tag_bits != bits_per_key {
@@ -136,6 +146,7 @@ impl<'s> ColumnReader<'s> {
         }
         let mut files = vec![section.file_number()];
         files.extend_from_slice(filter.covers());
+        files.truncate(head.tables);
         Ok(Some(Self {
             section,
             columns: filter.columns(),
@@ -147,6 +158,11 @@ impl<'s> ColumnReader<'s> {
         }))
     }
 
+    /// Number of filters that are copied.
+    fn kept(&self) -> u32 {
+        self.files.len() as u32
+    }
+
     /// Whether the table has every column of `others`.
     fn holds(&self, others: &Columns) -> bool {
         self.columns.first <= others.first
@@ -156,10 +172,12 @@ impl<'s> ColumnReader<'s> {
     /// Adds the filters of the column with this number, counted over all hashes.
     fn copy_to(&mut self, number: u64, builder: &mut ColumnBuilder) -> Result<()> {
         let number = number - self.columns.first;
+        let gone = self.runs - self.kept();
+        let keeps = |run: u32| run >= gone;
         let Some(filter) = self.index.cluster() else { return Ok(()) };
         if let Some(cluster) = filter.in_memory() {
             if let Some(column) = cluster.column(number) {
-                builder.copy(&column, |_| true);
+                builder.copy(&column, keeps);
             }
             return Ok(());
         }
@@ -175,7 +193,7 @@ impl<'s> ColumnReader<'s> {
         let bytes = &self.buffer[start..start + range.length as usize];
         let column = self.section.open_column(bytes, ColumnPlace { number, range }, self.runs)?;
         if column.probes() == builder.probes() {
-            builder.copy(&column, |_| true);
+            builder.copy(&column, keeps);
             return Ok(());
         }
         let (expected, found) = (format!("{} probes", builder.probes()), column.probes().to_string());

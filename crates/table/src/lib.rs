@@ -92,7 +92,7 @@ mod worth_sums;
 mod writer;
 
 pub use bucket_section::BucketFilter;
-pub use cluster_builder::ClusterSpec;
+pub use cluster_builder::{ClusterSpec, Head};
 pub use covering_builder::CoveringSpec;
 pub use directory::{IndexKind, SectionEntry};
 pub use error::Error;

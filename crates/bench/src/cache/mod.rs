@@ -1,8 +1,9 @@
 //! `bench cache`: the memory engine, in process.
 //!
 //! Separate programs, since a cache can excel in one and lose another: speed and memory (`speed`), the eviction
-//! policies' miss ratios (`trace`), a compressed zone (`zone`), a file that survives (`survive`), space under items of
-//! changing sizes (`shift`), and a soak test that checks the counters at the end (`soak`).
+//! policies' miss ratios (`trace`), a compressed zone (`zone`), the same in front of flash (`tiered`), a file that
+//! survives (`survive`), space under items of changing sizes (`shift`), and a soak test that checks the counters at the
+//! end (`soak`).
 
 pub mod documents;
 pub mod engine;
@@ -16,6 +17,7 @@ mod soak;
 pub mod speed;
 #[cfg(target_os = "linux")]
 mod survive;
+mod tiered;
 mod trace;
 pub mod worker;
 mod zone;
@@ -33,6 +35,9 @@ use crate::report::Report;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     if options.mode == Mode::Zexpander {
         return zone::run(options, report);
+    }
+    if options.mode == Mode::Tiered {
+        return tiered::run(options, report);
     }
     #[cfg(target_os = "linux")]
     if options.mode == Mode::Nvm {

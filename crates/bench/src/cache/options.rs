@@ -65,7 +65,7 @@ pub struct CacheOptions {
     /// A memcached beside it, which runs first: the two caches then get as much memory as its process took for items
     #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "memcached")]
     pub with_memcached: Option<PathBuf>,
-    /// Memory of each of its two caches
+    /// Memory of each of its two caches, or of each database of `--mode tiered`
     #[arg(long, default_value = "64MiB", value_parser = alluvium_base::units::parse_bytes)]
     pub memory: u64,
     /// How its blocks are compressed
@@ -80,9 +80,17 @@ pub struct CacheOptions {
     /// Only that cache with these flushes, instead of both
     #[arg(long, value_enum)]
     pub flush: Option<Flush>,
-    /// Directory of its file; by default /dev/shm, and with `--survive power` that of temporary files
+    /// Directory of its file; by default /dev/shm, and with `--survive power` that of temporary files. With `--mode
+    /// tiered` the directory in which the database gets a subdirectory, by default Cargo's `target` or that of
+    /// temporary files
     #[arg(long)]
     pub file_dir: Option<std::path::PathBuf>,
+    /// With `--mode tiered`: the database is a cache of this size on flash, which begins empty
+    #[arg(long, value_parser = alluvium_base::units::parse_bytes)]
+    pub disk_max: Option<u64>,
+    /// With `--mode tiered`: the plan of the database, by name
+    #[arg(long)]
+    pub plan: Option<String>,
     /// Seed of all randomness
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -110,6 +118,8 @@ pub enum Mode {
     Store,
     /// A cache with a compressed zone beside one without, with `--trace zipf` or `switch`
     Zexpander,
+    /// A database whose row cache compresses, beside one whose row cache does not; `--soak` runs it for a time
+    Tiered,
     /// A cache in a file beside one in memory
     #[cfg(target_os = "linux")]
     Nvm,

@@ -22,7 +22,7 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
             let partitions = 0..run.partitions();
             let before = resident_bytes();
             match (options.mode, options.access) {
-                (Mode::Zexpander, _) => {
+                (Mode::Zexpander | Mode::Tiered, _) => {
                     return Err(BenchError::Usage("this mode has a program of its own".to_owned()));
                 }
                 #[cfg(target_os = "linux")]

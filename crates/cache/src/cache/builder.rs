@@ -250,6 +250,9 @@ impl Builder {
     /// `count` exclusive caches that share the memory limit and the hash function, and each take the keys that
     /// [`Cache::owner_of`] assigns to them: EREW over `count` threads.
     ///
+    /// On a machine with several NUMA nodes the memory of a cache comes from the node of the thread that first writes
+    /// it, so a thread that stays on a node has its items there. Tested on one node only.
+    ///
     /// # Errors
     /// As [`build`](Self::build).
     pub fn build_exclusive_each(self, count: usize) -> Result<Vec<Cache<Exclusive>>, BuildError> {

@@ -128,7 +128,7 @@ impl Index for ChainedIndex {
     fn count_access(_bucket: &Bucket, _way: usize, _max: u32) {}
 
     fn release(&self) {
-        self.buckets.release();
+        self.buckets.retire();
     }
 }
 

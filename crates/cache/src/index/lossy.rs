@@ -71,6 +71,6 @@ impl Index for LossyIndex {
     }
 
     fn release(&self) {
-        self.buckets.release();
+        self.buckets.retire();
     }
 }

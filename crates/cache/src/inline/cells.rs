@@ -123,6 +123,11 @@ impl Cells {
         self.ring.copy_in(self.start(bucket, to), bytes);
     }
 
+    /// Returns all memory to the system, for good.
+    pub fn retire(&self) {
+        self.ring.retire();
+    }
+
     /// Returns the memory of the buckets `from..end` to the system, as far as they fill whole pages.
     pub fn release(&self, from: usize, end: usize) {
         self.ring.release(self.start(from, 0), (end - from) * CELLS * self.stride);

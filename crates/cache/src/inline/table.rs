@@ -83,6 +83,7 @@ impl InlineTable {
 
     /// Returns all memory to the system.
     pub fn release_all(&self) {
-        self.release(0, self.buckets.len());
+        self.buckets.retire();
+        self.cells.retire();
     }
 }

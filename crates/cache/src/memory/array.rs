@@ -42,13 +42,13 @@ impl<T: Element> Array<T> {
         Ok(Self { mapping, elements })
     }
 
-    /// Returns the memory to the system. All elements are blank afterwards, also for readers that still hold references
-    /// to them.
-    pub fn release(&self) {
-        self.mapping.release(0, self.mapping.len());
+    /// Returns the memory to the system, for good. All elements are blank afterwards, also for readers that still hold
+    /// references to them.
+    pub fn retire(&self) {
+        self.mapping.retire();
     }
 
-    /// As [`release`](Self::release), for the elements `from..end`, as far as they fill whole pages.
+    /// As [`retire`](Self::retire), but not for good, for the elements `from..end`, as far as they fill whole pages.
     pub fn release_part(&self, from: usize, end: usize) {
         self.mapping.release(from * size_of::<T>(), (end - from) * size_of::<T>());
     }
@@ -75,7 +75,7 @@ impl<T: Element> Array<T> {
     }
 
     /// Does nothing: the memory is freed with the array.
-    pub fn release(&self) {}
+    pub fn retire(&self) {}
 
     /// Does nothing, likewise.
     pub fn release_part(&self, _from: usize, _end: usize) {}

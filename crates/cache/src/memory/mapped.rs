@@ -67,14 +67,13 @@ impl Mapping {
     /// The system's error if it refuses the memory; `InvalidInput` for sizes beyond the address space.
     pub fn ring(capacity: usize, window: usize, pages: Pages) -> io::Result<Self> {
         let mapping = Self::reserve(capacity, window)?;
-        if capacity >= HUGE_PAGE_BYTES {
-            let advice = match pages {
-                Pages::Huge => Advice::LinuxHugepage,
-                // Also where the system gives huge pages by default.
-                Pages::AsUsed => Advice::LinuxNoHugepage,
-            };
-            mapping.advise(0, capacity, advice);
-        }
+        let advice = match pages {
+            Pages::Huge if capacity >= HUGE_PAGE_BYTES => Advice::LinuxHugepage,
+            // Also where the system gives huge pages by default.
+            _ => Advice::LinuxNoHugepage,
+        };
+        // With some advice in any case, so that the system does not join it with memory that was retired.
+        mapping.advise(0, capacity, advice);
         if window > 0 {
             mapping.share_window(capacity, window)?;
         }
@@ -202,6 +201,21 @@ impl Mapping {
     /// Bytes that may be accessed, including the second mapping of the window.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Returns all memory to the system, for good: nothing is written here any more. It reads as zeros afterwards and
+    /// stays accessible until the drop. The system counts the mappings of a process (65,530 of them, unless it was
+    /// told otherwise), and joins this range with other such ranges next to it.
+    pub fn retire(&self) {
+        let (reserved, flags) =
+            (self.reserved.as_ptr(), MapFlags::PRIVATE | MapFlags::NORESERVE | MapFlags::FIXED);
+        // SAFETY: the range is the reserved one, which belongs to this value. Its bytes become zeros while others share
+        // them as atomics, to which this is a store like any other: all bit patterns are valid.
+        let mapped =
+            unsafe { mmap_anonymous(reserved, self.reserved_len, ProtFlags::READ | ProtFlags::WRITE, flags) };
+        if mapped.is_err() {
+            self.release(0, self.len);
+        }
     }
 
     /// Returns the memory of the whole pages within `offset..offset + len` to the system. They read as zeros afterwards

@@ -156,6 +156,11 @@ impl Ring {
     pub fn release(&self, start: usize, len: usize) {
         self.mapping.release(start, len);
     }
+
+    /// Returns all memory to the system, for good: nothing may be written here any more. It reads as zeros afterwards.
+    pub fn retire(&self) {
+        self.mapping.retire();
+    }
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(loom)))]
@@ -290,6 +295,9 @@ impl Ring {
 
     /// Does nothing here: the memory is freed with the ring.
     pub fn release(&self, _start: usize, _len: usize) {}
+
+    /// Does nothing here, likewise.
+    pub fn retire(&self) {}
 }
 
 #[cfg(all(test, not(loom)))]

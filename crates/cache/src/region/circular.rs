@@ -231,7 +231,7 @@ impl CircularLog {
     /// Writer: returns the memory to the system; readers find zeros.
     pub fn release(&self) {
         self.clear();
-        self.ring.release(0, self.layout.capacity() as usize * UNIT_BYTES);
+        self.ring.retire();
     }
 
     /// Returns the memory of items before `position`, which is at most a lap old, to the system, starting at byte

@@ -115,7 +115,7 @@ impl Ghost {
 
     /// Returns the memory to the system; all keys are forgotten.
     pub fn release(&self) {
-        self.lines.release();
+        self.lines.retire();
     }
 
     #[inline(always)]

@@ -2,8 +2,8 @@
 
 use super::collect::{collect, collect_is_due, garbage_pressure};
 use super::{
-    convert, drop_expired, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any, pick_garbage,
-    pressure, replan, replan_is_due,
+    convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any,
+    pick_garbage, pressure, replan, replan_is_due,
 };
 use crate::core::{Job, JobThread, Shared};
 use crate::error::Result;
@@ -16,6 +16,13 @@ pub(crate) const JOBS: &[Job] = &[
         run: |shared| if shared.conversions_due() > 0 { convert(shared) } else { Ok(false) },
         run_undue: convert,
         pressure: none,
+    },
+    Job {
+        thread: JobThread::Merge,
+        is_due: Shared::is_dropping_due,
+        run: drop_oldest,
+        run_undue: nothing,
+        pressure: Shared::dropping_pressure,
     },
     Job { thread: JobThread::Merge, is_due: replan_is_due, run: replan, run_undue: nothing, pressure: none },
     Job {

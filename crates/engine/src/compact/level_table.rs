@@ -8,8 +8,8 @@ use alluvium_model::{Filter, Index, LevelSpec, TableLayout};
 use crate::error::Result;
 use crate::level::{Level, Run};
 use crate::table::{
-    BucketFilter, ClusterSpec, CoveringSpec, FilterKind, Section, SectionSpec, SortedIndex, TableWriter,
-    pages_expected,
+    BucketFilter, ClusterSpec, CoveringSpec, FilterKind, Head, Section, SectionSpec, SortedIndex,
+    TableWriter, pages_expected,
 };
 
 /// Bits of a Bloom filter per item (Wu's thesis, Table 4.1).
@@ -98,7 +98,7 @@ fn stays_on_flash(level: &LevelSpec) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Below {
     /// Young to old, each with all tables that its filter covers.
-    heads: Vec<Arc<Section>>,
+    heads: Vec<Head>,
     /// If one filter names the table of a key: all tables that it will cover, young to old.
     tables: Vec<Arc<Section>>,
     /// Whether the new table is one of the few whose filters are in memory although those of the level are on flash.
@@ -142,13 +142,14 @@ impl Below {
             let Some((files, on_flash)) = first.section.clustered()? else { break };
             let covered = rest.iter().zip(&files[1..]).take_while(|(table, file)| table.file.id == **file);
             let covered = covered.count();
-            if covered + 1 < files.len() {
+            // The oldest may be gone, but no other table may be where one of them was.
+            if covered + 1 < files.len() && covered < rest.len() {
                 break;
             }
             if heads.is_empty() && !on_flash {
-                young = files.len();
+                young = covered + 1;
             }
-            heads.push(first.section.clone());
+            heads.push(Head { section: first.section.clone(), tables: covered + 1 });
             tables = &rest[covered..];
         }
         if !stays_on_flash(spec) {

@@ -30,7 +30,7 @@ use crate::planted_race::PlantedRace;
 use crate::table::{READS_AHEAD_MAX, SectionScanner, SegmentSpan};
 
 /// A section of a run that is merged, with its run and its number in the run.
-type Merged = (Arc<Run>, u32, Arc<RunSection>);
+pub(super) type Merged = (Arc<Run>, u32, Arc<RunSection>);
 
 /// Merges one unit or container.
 pub(crate) fn merge(shared: &Shared, due: &Due) -> Result<()> {
@@ -216,7 +216,7 @@ fn load(
 
 /// Drops the merged sections: all their items are in tables of level 1. Sections that joined the unit during the merge
 /// are younger and stay.
-fn drop_sections(
+pub(super) fn drop_sections(
     shared: &Shared,
     keyspace: &KeyspaceShared,
     merged: &[Merged],

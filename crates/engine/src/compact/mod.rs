@@ -3,6 +3,7 @@
 mod collect;
 mod convert;
 mod cut;
+mod drop_oldest;
 mod due;
 mod flow;
 mod garbage;
@@ -24,6 +25,7 @@ mod threads;
 mod unplaced_table;
 
 pub(crate) use convert::{convert, convert_oldest};
+pub(crate) use drop_oldest::drop_oldest;
 pub(crate) use due::{decision, pick, pick_any, pick_of, pick_runs_before, pressure, pressure_of};
 pub(crate) use garbage::{drop_expired, give_back_garbage, pick_garbage};
 pub(crate) use ingest::{ingest, write_spilled};

@@ -26,6 +26,9 @@ pub(crate) struct Counters {
     pub log_items_dropped: AtomicU64,
     pub freezes: AtomicU64,
     pub merges: AtomicU64,
+    /// What was dropped instead of refusing writes at the disk limit.
+    pub oldest_items_dropped: AtomicU64,
+    pub oldest_bytes_dropped: AtomicU64,
     pub blob_files_emptied: AtomicU64,
     /// Waits of writers for the next segment of the log, and for the conversion of earlier ones.
     pub freeze_waits: Wait,

@@ -1,16 +1,29 @@
 //! The limit of disk space: writes are refused before it is exceeded, and background work keeps what it needs to
 //! finish.
 
+use std::sync::{Arc, Weak};
+
 use alluvium_io::OpenMode;
+use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
+use super::JobThread;
+use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
 use crate::error::{Error, Result};
+use crate::table::Section;
 
 /// Number of tables that a merge writes before it removes those that they replace.
 const TABLES_IN_FLIGHT: u64 = 2;
 /// Maximum space that the log prepares in advance.
 const PREPARED_BYTES_MAX: u64 = 4 << 20;
+
+/// Share of the limit, one in this many, that is kept free by dropping the oldest items.
+const MARGIN_SHARE: u64 = 32;
+/// Maximum number of times that a write waits for items to be dropped, of up to 5 ms each.
+const DROP_WAITS_MAX: usize = 4_000;
+/// Maximum number of times that it waits only for readers of dropped items.
+const PINNED_WAITS_MAX: usize = 200;
 
 /// The limit, and the usage when it was last measured.
 #[derive(Debug, Default)]
@@ -22,11 +35,25 @@ pub(crate) struct DiskQuota {
     pile: AtomicU64,
     /// Bytes written to blob files up to that time.
     blob_bytes_written: AtomicU64,
+    /// Sections that were dropped to make room and that readers still use.
+    pinned: Mutex<Vec<Weak<Section>>>,
 }
 
 impl DiskQuota {
     pub fn new(bytes_max: Option<u64>) -> Self {
         Self { bytes_max: AtomicU64::new(bytes_max.unwrap_or(0)), ..Self::default() }
+    }
+
+    /// Notes that the section was dropped to make room: its space follows when nobody reads it any more.
+    pub fn note_dropped(&self, section: &Arc<Section>) {
+        self.pinned.lock().expect("no panic while held").push(Arc::downgrade(section));
+    }
+
+    /// Bytes of dropped sections that readers, snapshots and iterators still use.
+    fn pinned_bytes(&self) -> u64 {
+        let mut pinned = self.pinned.lock().expect("no panic while held");
+        pinned.retain(|section| section.strong_count() > 0);
+        pinned.iter().filter_map(Weak::upgrade).map(|section| section.extent_bytes()).sum()
     }
 }
 
@@ -51,12 +78,50 @@ impl Shared {
         if self.disk_needed() + more <= max {
             return Ok(());
         }
-        // Space may have been freed since the last measurement.
-        self.measure_disk();
-        match self.disk_needed() + more {
-            used if used <= max => Ok(()),
-            used => Err(Error::DiskQuota { used, max }),
+        for wait in 0..DROP_WAITS_MAX {
+            // Space may have been freed since the last measurement.
+            self.measure_disk();
+            if self.disk_needed() + more <= max {
+                return Ok(());
+            }
+            // Most readers end soon, but a snapshot may not.
+            let is_pinned = wait < PINNED_WAITS_MAX && self.disk_quota.pinned_bytes() > 0;
+            if !is_pinned && !self.may_drop_more() {
+                break;
+            }
+            self.check_failure()?;
+            self.check_progress_of(JobThread::Merge.name())?;
+            if self.settings.background {
+                self.scheduler.wake();
+                self.scheduler.wait_for_progress();
+            } else if !JobThread::Merge.run(self)? {
+                break;
+            }
         }
+        Err(Error::DiskQuota { used: self.disk_needed() + more, max })
+    }
+
+    /// Whether items are dropped that would make room.
+    fn may_drop_more(&self) -> bool {
+        let has_some = |keyspace: Arc<KeyspaceShared>| keyspace.version.load().body.oldest().is_some();
+        self.is_dropping_due() && self.all_keyspaces().into_iter().any(has_some)
+    }
+
+    /// Whether the oldest items have to be dropped, so that no write is refused at the limit.
+    pub fn is_dropping_due(&self) -> bool {
+        self.dropping_pressure() > 1.0
+    }
+
+    /// How near the database is to refusing writes, if it drops its oldest items instead: above 1 it drops some, at 2
+    /// it would refuse. What readers hold of dropped items does not count, since dropping more would not free it.
+    pub fn dropping_pressure(&self) -> f64 {
+        let max = self.disk_quota.bytes_max.load(Ordering::Relaxed);
+        if max == 0 || !self.settings.drops_oldest || self.settings.read_only {
+            return 0.0;
+        }
+        let margin = (max / MARGIN_SHARE).max(1) as f64;
+        let needed = self.disk_needed().saturating_sub(self.disk_quota.pinned_bytes()) as f64;
+        (needed - (max as f64 - margin)) / margin + 1.0
     }
 
     /// The space that the database takes, plus what it needs until its log is converted and merged.

@@ -2,7 +2,7 @@
 
 use alluvium_io::machine_memory_bytes;
 
-use super::rows::{ROWS_BYTES_MIN, Rows};
+use super::rows::{Rows, RowsSettings};
 use super::shared::Shared;
 use crate::level::Version;
 use crate::options::Settings;
@@ -18,9 +18,12 @@ pub(crate) fn new_rows(settings: &Settings, seed: u64) -> Rows {
         let machine = machine_memory_bytes().unwrap_or(u64::MAX);
         ROWS_BYTES_DEFAULT.min(machine / MACHINE_SHARE)
     };
-    let without_limit = settings.row_cache_bytes_max.unwrap_or_else(by_default);
-    let is_limited = settings.memory_bytes_max.is_some();
-    Rows::new(without_limit, if is_limited { without_limit.min(ROWS_BYTES_MIN) } else { without_limit }, seed)
+    Rows::new(&RowsSettings {
+        bytes_without_limit: settings.row_cache_bytes_max.unwrap_or_else(by_default),
+        memory_bytes_max: settings.memory_bytes_max,
+        codec: settings.row_codec,
+        seed,
+    })
 }
 
 impl Shared {

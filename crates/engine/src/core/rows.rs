@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use alluvium_base::KeyspaceId;
-use alluvium_cache::{Cache, Era, SetOptions};
+use alluvium_cache::{Cache, Codec, Compressed, Era, SetOptions};
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,9 @@ use crate::table::Loan;
 /// Number of parts of the cache with a lock of their own. Only fills take it, at most one for each read of the device.
 const PARTITIONS: usize = 4;
 /// Minimum bytes of a cache; with less, there is none.
-pub(crate) const ROWS_BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
+const BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
+/// The same for a cache with compressed rows.
+const COMPRESSED_BYTES_MIN: u64 = (PARTITIONS as u64) << 18;
 /// Bytes of key and value for which index and log of the cache are divided at first.
 const ROW_BYTES_MEAN: usize = 128;
 /// Maximum bytes of a row.
@@ -49,6 +51,8 @@ pub(crate) struct Rows {
     cache: Option<Cache>,
     /// Bytes that the cache may take while there is no memory limit.
     pub bytes_without_limit: u64,
+    /// Minimum bytes of the cache.
+    bytes_min: u64,
     /// Bytes that the cache may take now; 0 if it is not in use, and then it takes its minimum.
     bytes: AtomicU64,
     admission: RowAdmission,
@@ -57,16 +61,35 @@ pub(crate) struct Rows {
     loan: Mutex<Option<Loan>>,
 }
 
+/// What a row cache is made for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RowsSettings {
+    /// Bytes while there is no memory limit.
+    pub bytes_without_limit: u64,
+    /// The memory limit at first.
+    pub memory_bytes_max: Option<u64>,
+    /// How rows are compressed, if they are.
+    pub codec: Option<Codec>,
+    /// Of the hash function.
+    pub seed: u64,
+}
+
 /// The row cache and its use since the opening.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowStats {
     /// Number of lookups that a row answered without a read of a table, with an item or with the absence of one.
     pub hits: u64,
+    /// Of these, number that a compressed row answered.
+    pub compressed_hits: u64,
     /// Number of lookups that found neither an item in the log nor a row.
     pub misses: u64,
     /// Number of rows.
     pub rows: u64,
+    /// Of these, number of compressed ones ([`crate::Builder::compress_rows`]).
+    pub compressed_rows: u64,
+    /// Bytes that the compressed rows take now.
+    pub compressed_bytes: u64,
     /// Bytes that the rows and their index take now.
     pub bytes: u64,
     /// Maximum bytes that they may take now; 0 if no rows are kept.
@@ -87,9 +110,12 @@ pub(crate) struct CarriedRows<'a> {
 }
 
 impl Rows {
-    /// A cache of `bytes`, or none if that is too little. `seed` is of its hash function.
-    pub fn new(bytes_without_limit: u64, bytes: u64, seed: u64) -> Self {
-        let cache = (bytes >= ROWS_BYTES_MIN).then(|| {
+    /// A cache, or none if there is too little memory. Under a memory limit it begins small, and is resized.
+    pub fn new(settings: &RowsSettings) -> Self {
+        let &RowsSettings { bytes_without_limit, memory_bytes_max, codec, seed } = settings;
+        let bytes_min = if codec.is_some() { COMPRESSED_BYTES_MIN } else { BYTES_MIN };
+        let bytes = if memory_bytes_max.is_some() { bytes_min } else { bytes_without_limit };
+        let cache = (bytes_without_limit >= bytes_min).then(|| {
             let builder = Cache::builder()
                 .partitions(PARTITIONS)
                 .payload_bytes_mean(ROW_BYTES_MEAN)
@@ -97,13 +123,19 @@ impl Rows {
                 .memory_limit(bytes as usize)
                 .hasher(alluvium_base::KeyHasher::Xxh3 { seed });
             // Without address space for a cache the database works without.
-            builder.build().ok()
+            let Some(codec) = codec else { return builder.build().ok() };
+            // The space for compressed rows never grows, so it is reserved for the largest cache.
+            let bytes_max = memory_bytes_max.map_or(bytes, |limit| limit.max(bytes));
+            let compressed = Compressed { codec, ..Compressed::default() };
+            let cache = builder.compressed(compressed).memory_limit(bytes_max as usize).build().ok()?;
+            cache.resize(bytes as usize).ok().map(|()| cache)
         });
         let cache = cache.flatten();
         let bytes = if cache.is_some() { bytes } else { 0 };
         Self {
             cache,
             bytes_without_limit,
+            bytes_min,
             bytes: AtomicU64::new(bytes),
             admission: RowAdmission::default(),
             loan: Mutex::default(),
@@ -218,20 +250,23 @@ impl Rows {
     }
 
     /// Makes the cache take at most `bytes`, which are lent from the share of filters and indexes if there is a memory
-    /// limit. Takes some 100 ns for each row, so sizes that differ by less than a quarter from the present one are
-    /// ignored, unless they are smaller. Does nothing while items are carried.
+    /// limit. Takes some 100 ns for each row, and some address space until the database is closed, so a size that is
+    /// larger by less than a quarter is ignored, and a cache that must shrink gets an eighth less than it may take.
+    /// Does nothing while items are carried.
     pub fn resize(&self, bytes: u64, memory: Option<&MemoryControl>) {
         let Some(cache) = &self.cache else { return };
         // While items are carried, nothing may move: the next call resizes.
         let Ok(mut loan) = self.loan.try_lock() else { return };
         let before = self.bytes.load(Ordering::Relaxed);
-        let bytes = if bytes < ROWS_BYTES_MIN { 0 } else { bytes };
+        let bytes = if bytes < self.bytes_min { 0 } else { bytes };
         let is_lent = loan.is_some() == memory.is_some();
         if is_lent && (bytes == before || bytes > before && bytes - before < before / 4) {
             return;
         }
+        let is_smaller = is_lent && bytes < before;
+        let bytes = if is_smaller && bytes - bytes / 8 >= self.bytes_min { bytes - bytes / 8 } else { bytes };
         self.bytes.store(bytes.min(before), Ordering::Relaxed);
-        let taken = bytes.max(ROWS_BYTES_MIN);
+        let taken = bytes.max(self.bytes_min);
         let larger = (taken > before).then(|| memory.map(|memory| memory.index.lend(taken)));
         // Without address space for more, the cache stays as it is.
         if cache.resize(taken as usize).is_ok() {
@@ -245,11 +280,16 @@ impl Rows {
     /// Rows and their use since the opening.
     pub fn stats(&self) -> RowStats {
         let total = self.cache.as_ref().map(|cache| cache.stats().total()).unwrap_or_default();
+        let zone = total.zone;
+        let compressed_bytes = zone.arena_bytes + zone.directory_bytes + zone.dictionary_bytes;
         RowStats {
             hits: total.hits,
+            compressed_hits: total.zone.hits,
             misses: total.misses,
             rows: total.items,
-            bytes: total.log_bytes_used + total.index_bytes_now,
+            compressed_rows: total.zone.items,
+            compressed_bytes,
+            bytes: total.log_bytes_used + total.index_bytes_now + compressed_bytes,
             bytes_max: self.bytes.load(Ordering::Relaxed),
         }
     }

@@ -122,6 +122,9 @@ impl Shared {
         if hasher.is_semi_sorted() {
             return Ok(PlanState::first(LevelsPlan::semi_sorted(), PlanSource::Database));
         }
+        if self.settings.drops_oldest {
+            return Ok(PlanState::first(LevelsPlan::tiered(), PlanSource::Database));
+        }
         let items_planned = items_expected(self.settings.expected_items);
         let auto = |plan: &LevelsPlan| PlanState {
             items_planned,
@@ -255,11 +258,9 @@ impl Shared {
         versions: &[Arc<Version>],
     ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
         let (sealed, next) = self.log.switch().map_err(|error| self.note_failure(error))?;
-        let expected_items = self.settings.expected_items;
-        let entries_max = self.memory.budget().log_entries_max;
-        let fresh = keyspaces.iter().zip(versions);
-        let fresh = fresh.map(|(keyspace, version)| {
-            Arc::new(keyspace.next_log_store(version, next.clone(), expected_items, entries_max))
+        let sizes = (self.settings.expected_items, self.memory.budget().log_entries_max);
+        let fresh = keyspaces.iter().zip(versions).map(|(keyspace, version)| {
+            Arc::new(keyspace.next_log_store(version, next.clone(), sizes.0, sizes.1))
         });
         Ok((sealed, fresh.collect()))
     }

@@ -43,6 +43,10 @@ pub struct Stats {
     pub blobs: BlobStats,
     /// Items in tables that no read can return any more.
     pub garbage: GarbageStats,
+    /// Items that were dropped instead of refusing writes at the disk limit, since the opening: an estimate.
+    pub oldest_items_dropped: u64,
+    /// Bytes of their tables.
+    pub oldest_bytes_dropped: u64,
     /// Keyspaces whose data have not yet followed a change of their plan, and what is left to do.
     pub plan_changes: Vec<PlanChangeStats>,
     /// Decisions since the opening about plans that data had outgrown, the most recent last.
@@ -267,6 +271,8 @@ impl Db {
             write_waits: WriteWaitStats::of(shared),
             failures: shared.failure_stats(),
             log_retained_bytes: shared.log.retained.bytes(),
+            oldest_items_dropped: shared.counters.oldest_items_dropped.load(Ordering::Relaxed),
+            oldest_bytes_dropped: shared.counters.oldest_bytes_dropped.load(Ordering::Relaxed),
             storage: shared.storage.describe(),
             young_directory: shared.young.as_ref().map(YoungDirectoryStats::of),
             ..Stats::default()

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash, TableId};
+use alluvium_base::{HashRange, KeyHash, SegmentId, TableId};
 use alluvium_model::{Filter, LevelSpec, LevelsPlan};
 
 use super::container::relevelled;
@@ -33,6 +33,28 @@ pub(crate) enum Source<'b> {
     Scattered(&'b Arc<Section>),
     /// Ascending parts of tables.
     Ordered(Vec<SectionRange>),
+}
+
+/// The oldest items of a body.
+#[derive(Debug, Clone)]
+pub(crate) enum Oldest {
+    /// A run of the youngest level; no level below has tables.
+    Run(Arc<Run>),
+    /// A table of the level of this number.
+    Table { level: usize, table: PlacedTable },
+}
+
+impl Oldest {
+    /// The newest log segment from which its items come: what is older was written before.
+    pub fn newest_segment(&self) -> SegmentId {
+        match self {
+            Self::Run(run) => {
+                let sections = run.sections.iter().flatten();
+                sections.map(|section| section.section.segments().newest).max().unwrap_or_default()
+            }
+            Self::Table { table, .. } => table.section.segments().newest,
+        }
+    }
 }
 
 /// What a level contains.
@@ -264,6 +286,18 @@ impl Levels {
             LevelContent { runs: level.runs(), items: level.items(), bytes: level.bytes(), sections }
         });
         std::iter::once(young).chain(deep)
+    }
+
+    /// What can be dropped without uncovering older items: the oldest table of the last level that has tables, or the
+    /// oldest run if no level has.
+    pub fn oldest(&self) -> Option<Oldest> {
+        let last = self.numbered_levels().filter(|(_, level)| !level.containers().is_empty()).last();
+        match last {
+            Some((level, tables)) => {
+                tables.oldest().map(|table| Oldest::Table { level, table: table.clone() })
+            }
+            None => self.runs.last().map(|run| Oldest::Run(run.clone())),
+        }
     }
 
     /// The same plan without tables.

@@ -14,7 +14,7 @@ mod table_file;
 mod version;
 
 pub(crate) use container::{Container, pushed, relevelled, replaced};
-pub(crate) use levels::{Levels, Source};
+pub(crate) use levels::{Levels, Oldest, Source};
 pub(crate) use lookup::Lookup;
 pub(crate) use place::Place;
 pub(crate) use placed_level::Level;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyHash};
+use alluvium_base::{HashRange, KeyHash, TableId};
 
 use super::container::{self, Container};
 use super::placed_table::PlacedTable;
@@ -44,6 +44,28 @@ impl Level {
     /// The level with `table` on top of everything else in `range`.
     pub fn with_pushed(&self, range: HashRange, table: &PlacedTable) -> Self {
         Self::from_containers(container::pushed(&self.containers, range, table))
+    }
+
+    /// The level without the table of this number.
+    pub fn without(&self, number: TableId) -> Self {
+        let mut containers = self.containers.to_vec();
+        for container in &mut containers {
+            container.tables.retain(|table| table.file.id != number);
+        }
+        containers.retain(|container| !container.tables.is_empty());
+        Self::from_containers(containers)
+    }
+
+    /// The table that is older than all others of the level: below every other one in each of its containers.
+    pub fn oldest(&self) -> Option<&PlacedTable> {
+        let is_lowest = |table: &&PlacedTable| {
+            self.within(table.section.range()).iter().all(|container| {
+                let place = container.tables.iter().position(|other| other.file.id == table.file.id);
+                place.is_none_or(|place| place + 1 == container.tables.len())
+            })
+        };
+        let lowest = self.containers.iter().filter_map(|container| container.tables.last());
+        lowest.filter(is_lowest).min_by_key(|table| (table.section.segments().newest, table.file.id))
     }
 
     /// All tables. A table that covers several containers is listed once for each.

@@ -11,6 +11,7 @@ mod modify;
 mod plans;
 mod prefixes;
 mod reads;
+mod rows;
 mod session;
 mod shape;
 mod snapshots;

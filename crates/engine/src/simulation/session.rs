@@ -11,6 +11,7 @@ use super::disks::Disks;
 use super::faults::Stop;
 use super::model::{Contents, Model, Name, Value};
 use super::reads::{get_each, read_all};
+use super::rows::with_rows;
 use super::shape::{Shape, prefixed_key};
 use super::{Failure, Summary, fail};
 use crate::environment::PlantedBugs;
@@ -126,11 +127,10 @@ impl<'a> Session<'a> {
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
             .garbage_bytes_min(self.shape.garbage_bytes_min)
-            .row_cache_bytes_max(if self.shape.keys.is_multiple_of(4) { 0 } else { 128 << 10 })
             .ingest_sort_bytes_max(4 << 10)
             .table_sizes(self.shape.table_sizes.0, self.shape.table_sizes.1)
             .environment(environment);
-        let db = disks.give(builder).open()?;
+        let db = with_rows(disks.give(builder), self.shape.keys).open()?;
         if let Some(memory) = self.shape.memory {
             db.set_index_bytes_max(memory.index_bytes);
             db.set_merge_bytes_max(memory.merge_bytes);

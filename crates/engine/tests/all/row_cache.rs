@@ -1,7 +1,6 @@
 //! The row cache: what gets found in tables is found again without a read, and is never older than the table's content.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use alluvium::{Db, Durability, Keyspace, KeyspaceOptions, Metadata, PrefixRule};
@@ -9,11 +8,11 @@ use proptest::prelude::*;
 
 const ITEMS: u32 = 2_000;
 
-fn key(number: u32) -> Vec<u8> {
+pub(crate) fn key(number: u32) -> Vec<u8> {
     format!("g{}/{number}", number % 3).into_bytes()
 }
 
-fn value(number: u32, version: u32) -> Vec<u8> {
+pub(crate) fn value(number: u32, version: u32) -> Vec<u8> {
     // Every seventh value is large enough for a blob file.
     let len = if number.is_multiple_of(7) { 5_000 } else { 40 };
     format!("{number} {version} ").into_bytes().into_iter().cycle().take(len).collect()
@@ -351,47 +350,4 @@ fn a_row_of_an_item_that_expires_is_of_no_use_after_that() {
         std::thread::sleep(Duration::from_millis(20));
     }
     assert_eq!(keyspace.get("key").unwrap(), None);
-}
-
-/// Real threads: each key has one writer, who reads what it wrote, while limits resize the cache and the log freezes.
-#[test]
-fn no_row_is_left_behind_when_the_cache_is_resized() {
-    let directory = tempfile::tempdir().unwrap();
-    let builder = Db::builder(directory.path()).durability(Durability::Buffered);
-    let db = builder.memory_bytes_max(4 << 20).open().unwrap();
-    let keyspace = db.keyspace("k").unwrap();
-    let is_done = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let writers: Vec<_> = (0..2)
-            .map(|writer| {
-                let (db, keyspace) = (&db, &keyspace);
-                scope.spawn(move || {
-                    for version in 0..12 {
-                        for number in (writer..4_000).step_by(2) {
-                            keyspace.insert(key(number), value(number, version)).unwrap();
-                        }
-                        if writer == 0 {
-                            db.flush().unwrap();
-                        }
-                        for number in (writer..4_000).step_by(2) {
-                            assert_eq!(keyspace.get(key(number)).unwrap(), Some(value(number, version)));
-                        }
-                    }
-                })
-            })
-            .collect();
-        scope.spawn(|| {
-            let limits = [Some(4 << 20), Some(8 << 20), None, Some(32 << 20)];
-            for limit in limits.into_iter().cycle() {
-                db.set_memory_bytes_max(limit).unwrap();
-                std::thread::sleep(Duration::from_millis(3));
-                if is_done.load(Ordering::Relaxed) {
-                    return;
-                }
-            }
-        });
-        let ended: Vec<_> = writers.into_iter().map(|writer| writer.join()).collect();
-        is_done.store(true, Ordering::Relaxed);
-        ended.into_iter().for_each(|ended| ended.unwrap());
-    });
 }

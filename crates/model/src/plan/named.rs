@@ -63,14 +63,7 @@ impl Plan {
     /// of a key in an old one of 32 runs checks the filters of all younger ones, so filters of that level have one bit
     /// more than others.
     pub fn tiered() -> Self {
-        let LevelsPlan { sharding, log, levels } = LevelsPlan::silt();
-        let young =
-            LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
-        let old = LevelSpec {
-            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS + 1 },
-            ..Self::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE })
-        };
-        Self::Levels(LevelsPlan { sharding, log, levels: vec![young, old] })
+        Self::Levels(LevelsPlan::tiered())
     }
 
     fn sorted(growth: Growth) -> LevelSpec {
@@ -190,6 +183,18 @@ impl LevelsPlan {
                 index: Index::Fences,
             },
         ])
+    }
+
+    /// See [`Plan::tiered`].
+    pub fn tiered() -> Self {
+        let Self { sharding, log, levels } = Self::silt();
+        let young =
+            LevelSpec { growth: Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE }, ..levels[0] };
+        let old = LevelSpec {
+            filter: Filter::Cuckoo { tag_bits: SORTED_TAG_BITS + 1 },
+            ..Plan::sorted(Growth::Tiering { runs_max: 32, share: Growth::ANY_SHARE })
+        };
+        Self { sharding, log, levels: vec![young, old] }
     }
 
     /// See [`Plan::semi_sorted`].

@@ -135,6 +135,29 @@ fn memory(stats: &Stats, sink: &mut dyn MetricSink) {
             ),
             (Metric::gauge("row_cache_rows", "Rows in the row cache."), rows.rows as f64),
             (
+                Metric::counter("row_cache_compressed_hits", "Lookups that a compressed row answered."),
+                rows.compressed_hits as f64,
+            ),
+            (
+                Metric::gauge("row_cache_compressed_rows", "Compressed rows in the row cache."),
+                rows.compressed_rows as f64,
+            ),
+            (
+                Metric::gauge("row_cache_compressed_bytes", "Bytes that the compressed rows take."),
+                rows.compressed_bytes as f64,
+            ),
+            (
+                Metric::counter(
+                    "oldest_items_dropped",
+                    "Items that were dropped instead of refusing writes at the disk limit, estimated.",
+                ),
+                stats.oldest_items_dropped as f64,
+            ),
+            (
+                Metric::counter("oldest_dropped_bytes", "Bytes of the tables of these items."),
+                stats.oldest_bytes_dropped as f64,
+            ),
+            (
                 Metric::gauge("row_cache_limit_bytes", "Bytes that the row cache may take now."),
                 rows.bytes_max as f64,
             ),

@@ -9,11 +9,16 @@ use proptest::prelude::*;
 use super::memory_storage::MemoryStorage;
 use super::{NAME, OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted};
 use crate::{
-    Asked, BucketFilter, ClusterSpec, PageList, Section, SectionRange, SectionScanner, Table, TableWriter,
+    Asked, BucketFilter, ClusterSpec, Head, PageList, Section, SectionRange, SectionScanner, Table,
+    TableWriter,
 };
 
 fn spec(on_flash: bool, below: Vec<Arc<Section>>) -> ClusterSpec {
-    ClusterSpec { bits_per_key: 16, column_items: 8, on_flash, below }
+    let head = |section: Arc<Section>| {
+        let tables = section.clustered().unwrap().map_or(1, |(files, _)| files.len());
+        Head { section, tables }
+    };
+    ClusterSpec { bits_per_key: 16, column_items: 8, on_flash, below: below.into_iter().map(head).collect() }
 }
 
 impl From<ClusterSpec> for BucketFilter {

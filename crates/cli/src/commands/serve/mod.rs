@@ -56,6 +56,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
                 .to_owned(),
         ));
     }
+    if settings.drop_oldest == Some(true) && (settings.dir.is_none() || settings.disk_max.is_none()) {
+        return Err(Failure::Usage(
+            "--drop-oldest keeps a database within a size: give its directory and --disk-max".to_owned(),
+        ));
+    }
     let mut server_options = ServerOptions {
         settings_file: options.config.as_deref().and_then(|file| file.canonicalize().ok()),
         ..server_options(&settings)?
@@ -140,6 +145,13 @@ fn open(dir: &Path, settings: &Settings, shares: Option<Shares>) -> Result<Db, F
     if let Some(bytes) = settings.row_cache {
         builder = builder.row_cache_bytes_max(bytes.0);
     }
+    if let Some(Compression(codec)) = settings.compress {
+        builder = builder.compress_rows(codec);
+    }
+    if let Some(bytes) = settings.disk_max {
+        builder = builder.disk_bytes_max(bytes.0);
+    }
+    builder = builder.drop_oldest(settings.drop_oldest.unwrap_or_default());
     let mut builder = young.give(builder);
     if let Some(shares) = shares {
         // Last, because it counts what the process has taken by now.

@@ -31,9 +31,9 @@ pub struct Settings {
     /// Bytes of key and value of an item in the cache, on average, by which its memory is divided; 128 by default
     #[arg(long, value_name = "N", requires = "cache")]
     pub cache_item_bytes: Option<usize>,
-    /// Keep items that the cache evicts in compressed blocks within its size, so that it holds more of them: lz4, or
-    /// zstd with a dictionary that is learned from the items
-    #[arg(long, value_name = "CODEC", requires = "cache")]
+    /// Keep items that the cache, or the row cache of the database, evicts in compressed blocks within its size, so
+    /// that it holds more of them: lz4, or zstd with a dictionary that is learned from the items
+    #[arg(long, value_name = "CODEC")]
     pub compress: Option<Compression>,
     /// Keep the cache in this file, where its content is found again after a restart; with the same size each time
     #[arg(long, value_name = "FILE", requires = "cache", conflicts_with = "compress")]
@@ -133,6 +133,13 @@ pub struct Settings {
     /// Memory for items that gets have read from the device; 64MiB by default
     #[arg(long, value_name = "SIZE")]
     pub row_cache: Option<Size>,
+    /// Bound of the database's disk space, such as 100GiB; beyond it writes are refused, except removals. None by
+    /// default
+    #[arg(long, value_name = "SIZE", conflicts_with = "cache")]
+    pub disk_max: Option<Size>,
+    /// Drop the oldest items instead of refusing writes: the database is then a cache of that size
+    #[arg(long, value_name = "YES", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub drop_oldest: Option<bool>,
     /// Threads that serve connections; one per core by default
     #[arg(long)]
     pub workers: Option<NonZeroUsize>,
@@ -243,6 +250,8 @@ impl Settings {
             output_max: self.output_max.or(other.output_max),
             notify_keyspace_events: self.notify_keyspace_events.or(other.notify_keyspace_events),
             row_cache: self.row_cache.or(other.row_cache),
+            disk_max: self.disk_max.or(other.disk_max),
+            drop_oldest: self.drop_oldest.or(other.drop_oldest),
             workers: self.workers.or(other.workers),
             log: self.log.or(other.log),
             log_level: self.log_level.or(other.log_level),

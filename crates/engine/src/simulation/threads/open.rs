@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use alluvium_io::{SimulatedClock, SimulatedStorage};
 
+use super::super::rows::with_rows;
 use super::world::Shape;
 use crate::environment::PlantedBugs;
 use crate::{Db, Environment, Error};
@@ -23,19 +24,18 @@ pub(super) fn open(
         random_seed,
         planted_bugs,
     };
-    let db = Db::builder("simulated")
+    let builder = Db::builder("simulated")
         .plan(shape.plans[0].clone())
         .durability(shape.durability)
         .background(background)
         .inline_bytes_max(shape.inline_bytes_max)
         .blob_sizes(shape.blob_file_bytes, 1_000, 0)
         .garbage_bytes_min(0)
-        .row_cache_bytes_max(if shape.keys.is_multiple_of(5) { 0 } else { 128 << 10 })
         .log_retention_bytes(shape.log_retention_bytes)
         .ingest_sort_bytes_max(2 << 10)
         .table_sizes(shape.table_sizes.0, shape.table_sizes.1)
-        .environment(environment)
-        .open()?;
+        .environment(environment);
+    let db = with_rows(builder, shape.keys as u32).open()?;
     db.shared().log.set_segment_bytes(shape.segment_bytes);
     Ok(db)
 }
