@@ -61,6 +61,10 @@ fn follow(builder: Builder, codec: Codec, plain_items: usize, tenths: usize, rat
     };
     work(&cache, 1_500_000, |request| request);
     check("load");
+    let before_asking = cache.stats().total();
+    let present = (0..1_500_000_u64).filter(|number| cache.contains(format!("key-{number:012}").as_bytes()));
+    assert_eq!(present.count() as u64, before_asking.items);
+    assert_eq!(cache.stats().total(), before_asking, "a question whether an item is there is no access");
     let stats = cache.stats().total();
     assert!(
         stats.items as usize * 10 > plain_items * tenths,

@@ -36,7 +36,7 @@ impl Builder {
     /// Snapshots, scans and iterators do not use them.
     ///
     /// Default: 64 MiB, or a 64th of the machine's memory if that is less; under a memory limit, most of what filters
-    /// and indexes leave of it, however much that is. 0 means no row cache, and less than 128 KiB (1 MiB if rows are
+    /// and indexes leave of it, however much that is. 0 means no row cache, and less than 128 KiB (2 MiB if rows are
     /// [compressed](Builder::compress_rows)) means the same.
     /// [`crate::Stats::rows`] shows what it has and how many gets it answered.
     pub fn row_cache_bytes_max(mut self, bytes: u64) -> Self {

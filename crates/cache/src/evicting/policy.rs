@@ -184,6 +184,16 @@ impl Policy for Evicting {
         partition.read_zone(tiers, hash, key, take)
     }
 
+    fn is_behind<A: Access>(partition: &Partition<Self, A>, hash: KeyHash, key: &[u8]) -> bool {
+        let Some(tiers) = partition.policy.tiers.as_deref() else { return false };
+        match tiers.zone.read(&partition.common, hash, key, |_, _, _| ()) {
+            Lookup::Found(()) => true,
+            Lookup::Absent => false,
+            // It may have moved to the logs after this thread looked there.
+            Lookup::Hidden => partition.get_slowly(hash, key, 0, |_, _| ()).is_ok(),
+        }
+    }
+
     fn copy_behind<A: Access>(
         partition: &Partition<Self, A>,
         hash: KeyHash,

@@ -76,7 +76,7 @@ impl<P: Policy, A: Access> Partition<P, A> {
 
     /// Whether `key` has an item. Counts as an access of it, but not as a hit or miss.
     pub fn contains(&self, hash: KeyHash, key: &[u8]) -> bool {
-        self.read(hash, key, 0, |_, _| ()).is_some() || P::read_behind(self, hash, key, |_, _| ()).is_some()
+        self.read(hash, key, 0, |_, _| ()).is_some() || P::is_behind(self, hash, key)
     }
 
     /// Replaces the contents of `value` by the value of `key`, and returns the value's first byte in the memory of

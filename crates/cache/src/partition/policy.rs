@@ -72,6 +72,11 @@ pub(crate) trait Policy: Sized + fmt::Debug + Send + Sync + 'static {
         None
     }
 
+    /// Whether another tier has an item of a key that neither cells nor region have. Does not count as an access.
+    fn is_behind<A: Access>(_partition: &Partition<Self, A>, _hash: KeyHash, _key: &[u8]) -> bool {
+        false
+    }
+
     /// Writer: a copy of the item of a key that neither cells nor region have, if there is another tier that has it.
     fn copy_behind<A: Access>(
         _partition: &Partition<Self, A>,

@@ -19,8 +19,8 @@ use crate::table::Loan;
 const PARTITIONS: usize = 4;
 /// Minimum bytes of a cache; with less, there is none.
 const BYTES_MIN: u64 = (PARTITIONS as u64) << 15;
-/// The same for a cache with compressed rows.
-const COMPRESSED_BYTES_MIN: u64 = (PARTITIONS as u64) << 18;
+/// The same for a cache with compressed rows, whose buffers, dictionaries and smallest zones take half of it.
+const COMPRESSED_BYTES_MIN: u64 = (PARTITIONS as u64) << 19;
 /// Bytes of key and value for which index and log of the cache are divided at first.
 const ROW_BYTES_MEAN: usize = 128;
 /// Maximum bytes of a row.
@@ -351,4 +351,23 @@ fn with_row<R>(item: Option<&Item<'_>>, body: impl FnOnce(&[u8]) -> R) -> R {
         encode(item, row);
         body(row)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_smallest_cache_can_be_made() {
+        for codec in [None, Some(Codec::None), Some(Codec::Lz4), Some(Codec::Zstd)] {
+            let bytes_min = if codec.is_some() { COMPRESSED_BYTES_MIN } else { BYTES_MIN };
+            for memory_bytes_max in [None, Some(4 << 20), Some(64 << 20), Some(8 << 30)] {
+                let rows = |bytes_without_limit: u64| {
+                    Rows::new(&RowsSettings { bytes_without_limit, memory_bytes_max, codec, seed: 1 })
+                };
+                assert!(rows(bytes_min).in_use().is_some(), "{codec:?} {memory_bytes_max:?}");
+                assert!(rows(bytes_min - 1).in_use().is_none(), "{codec:?} {memory_bytes_max:?}");
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use crate::{Builder, Codec};
 pub(super) fn with_rows(builder: Builder, keys: u32) -> Builder {
     match keys % 5 {
         0 => builder.row_cache_bytes_max(0),
-        1 => builder.row_cache_bytes_max(1 << 20).compress_rows(Codec::Lz4),
+        1 => builder.row_cache_bytes_max(2 << 20).compress_rows(Codec::Lz4),
         _ => builder.row_cache_bytes_max(128 << 10),
     }
 }
