@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use alluvium_protocol::datagram::{Content, Request, Response, Status};
 
-use crate::direction::Direction;
+use crate::direction::{Destination, Direction};
 use crate::error::ClientError;
 use crate::slot::Slot;
 
@@ -62,7 +62,7 @@ impl Call {
     pub(crate) fn fill(
         &mut self,
         now: Duration,
-        direction: &Direction,
+        direction: &mut Direction,
         requests: &[Request<'_>],
         each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
         send: &mut dyn FnMut(SocketAddr, &[u8]),
@@ -70,8 +70,11 @@ impl Call {
         let bytes_max = direction.datagram_bytes_max();
         while let Some(number) = self.pending.front().copied() {
             let request = &requests[number as usize];
-            let Some(peer) = direction.address_of(request.key) else { break };
-            let open = self.open.iter().position(|slot| self.slots[*slot].peer == peer);
+            let Some(destination) = direction.destination(request) else { break };
+            let open = self.open.iter().position(|slot| match (destination, &self.slots[*slot]) {
+                (Destination::Any, slot) => slot.is_for_any,
+                (Destination::Owner(peer), slot) => !slot.is_for_any && slot.peer == peer,
+            });
             if let Some(position) = open {
                 let slot = self.open[position];
                 let has_room = self.slots[slot].requests.len() < self.requests_max
@@ -85,11 +88,15 @@ impl Call {
                 continue;
             }
             let Some(slot) = self.free.pop() else { break };
+            let (peer, is_for_any) = match destination {
+                Destination::Any => (direction.next_worker(), true),
+                Destination::Owner(peer) => (peer, false),
+            };
             while self.slots.len() <= slot {
                 self.slots.push(Slot::new(peer));
             }
             let sequence = self.next_sequence(slot);
-            self.slots[slot].begin(peer, sequence);
+            self.slots[slot].begin(peer, is_for_any, sequence);
             if self.slots[slot].add(number, request, bytes_max) {
                 self.pending.pop_front();
                 self.open.push(slot);
@@ -134,10 +141,11 @@ impl Call {
     }
 
     /// The number of the slot whose datagram waits for a reply with this sequence from this peer.
-    pub(crate) fn waiting(&self, peer: SocketAddr, sequence: u32) -> Option<usize> {
+    pub(crate) fn waiting(&self, direction: &Direction, peer: SocketAddr, sequence: u32) -> Option<usize> {
         let number = sequence as usize % SLOTS_MAX;
         let slot = self.slots.get(number)?;
-        (slot.sent_at.is_some() && slot.sequence == sequence && slot.peer == peer).then_some(number)
+        let is_awaited = slot.sent_at.is_some() && slot.sequence == sequence;
+        (is_awaited && (slot.peer == peer || direction.may_answer(peer))).then_some(number)
     }
 
     /// Takes the responses to the datagram of a slot. Returns `false` if they are not those to its requests.
@@ -152,22 +160,53 @@ impl Call {
             && responses.clone().zip(&numbers).all(|(response, number)| response.opaque == *number);
         if is_right {
             let mut with_room = 0;
-            for response in responses {
-                if response.status == Status::NoRoom {
-                    // A datagram with one request has room for what fits into any.
-                    self.requests_max = self.requests_max.min(with_room).max(1);
-                    self.pending.push_back(response.opaque);
-                } else {
-                    with_room += 1;
-                    self.answer(response.opaque, Ok(response), each);
-                }
-            }
+            responses.for_each(|response| self.take_one(&mut with_room, response, each));
         }
         self.slots[slot].requests = numbers;
         if is_right {
             self.release(slot);
         }
         is_right
+    }
+
+    /// Takes the responses to some requests of the datagram of a slot; those to others follow from other workers.
+    /// Returns `false` if no request waited for any of them.
+    pub(crate) fn take_some(
+        &mut self,
+        slot: usize,
+        responses: Content<'_, Response<'_>>,
+        each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
+    ) -> bool {
+        let mut numbers = std::mem::take(&mut self.slots[slot].requests);
+        let (before, mut with_room) = (numbers.len(), 0);
+        for response in responses {
+            if let Some(position) = numbers.iter().position(|number| *number == response.opaque) {
+                numbers.remove(position);
+                self.take_one(&mut with_room, response, each);
+            }
+        }
+        let (is_right, is_whole) = (numbers.len() < before, numbers.is_empty());
+        self.slots[slot].requests = numbers;
+        if is_whole {
+            self.release(slot);
+        }
+        is_right
+    }
+
+    fn take_one(
+        &mut self,
+        with_room: &mut usize,
+        response: Response<'_>,
+        each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
+    ) {
+        if response.status == Status::NoRoom {
+            // A datagram with one request has room for what fits into any.
+            self.requests_max = self.requests_max.min(*with_room).max(1);
+            self.pending.push_back(response.opaque);
+        } else {
+            *with_room += 1;
+            self.answer(response.opaque, Ok(response), each);
+        }
     }
 
     /// Puts the requests of the datagram of a slot into other ones.

@@ -91,10 +91,17 @@ impl<D: Datagrams> Client<D> {
     ) -> io::Result<()> {
         self.begin(requests.len());
         while !self.advance(requests, &mut each)? {
-            let wait = self.options.resend_after.min(WAIT_MAX);
-            self.socket.wait(wait)?;
+            self.wait(self.options.resend_after.min(WAIT_MAX))?;
         }
         Ok(())
+    }
+
+    /// Waits until a datagram has come, or for this long, for those who call [`Client::advance`] themselves.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
+        self.socket.wait(timeout)
     }
 
     /// Begins a call with this number of requests. For those who wait themselves; others use [`Client::execute`].
@@ -171,7 +178,7 @@ impl<D: Datagrams> Client<D> {
                     }
                     is_new
                 }
-                kind => match call.waiting(peer, header.sequence) {
+                kind => match call.waiting(direction, peer, header.sequence) {
                     None => false,
                     Some(slot) => take_reply(direction, call, slot, kind, &header, content, each),
                 },
@@ -266,9 +273,13 @@ fn take_reply(
     each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
 ) -> bool {
     match kind {
-        Kind::Responses => {
-            Content::responses(content, header.count).is_ok_and(|responses| call.take(slot, responses, each))
-        }
+        Kind::Responses => Content::responses(content, header.count).is_ok_and(|responses| {
+            if direction.hands_over() {
+                call.take_some(slot, responses, each)
+            } else {
+                call.take(slot, responses, each)
+            }
+        }),
         Kind::Moved | Kind::NoCookie => {
             direction.forget();
             call.take_back(slot);

@@ -5,8 +5,17 @@ use std::time::Duration;
 
 use alluvium_base::checksum::checksum64;
 use alluvium_protocol::datagram::{
-    DATAGRAM_BYTES_MAX, DIRECTORY_REQUEST_BYTES, Directory, Header, Kind, Padding, Writer,
+    DATAGRAM_BYTES_MAX, DIRECTORY_REQUEST_BYTES, Directory, Header, Kind, Mode, Padding, Request, Writer,
 };
+
+/// Where a request is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Destination {
+    /// To the worker of its partition.
+    Owner(SocketAddr),
+    /// To any worker.
+    Any,
+}
 
 /// Where requests are sent, as far as the client knows.
 #[derive(Debug)]
@@ -22,6 +31,8 @@ struct Known {
     directory: Directory,
     epoch: u16,
     cookie: u32,
+    /// The worker that gets the next datagram that any worker may get.
+    turn: usize,
 }
 
 impl Direction {
@@ -42,13 +53,41 @@ impl Direction {
         self.known = None;
     }
 
-    /// Where the requests of a key are sent.
+    /// Where a request is sent.
     #[inline]
-    pub(crate) fn address_of(&self, key: &[u8]) -> Option<SocketAddr> {
+    pub(crate) fn destination(&self, request: &Request<'_>) -> Option<Destination> {
         let Known { directory, .. } = self.known.as_ref()?;
+        // Of requests that all workers may execute, those for one partition find its items in one processor's caches.
+        // Reads of several partitions are spread over the workers, as in the paper.
+        let is_read = directory.mode == Mode::ConcurrentReads && !request.operation.is_write();
+        if directory.hands_over || is_read {
+            return Some(Destination::Any);
+        }
         let is_single = directory.partition_ports.len() == 1;
-        let hash = if is_single { 0 } else { checksum64(key, directory.hash_seed) };
-        Some(SocketAddr::new(self.server.ip(), directory.port_of(hash)))
+        let hash = if is_single { 0 } else { checksum64(request.key, directory.hash_seed) };
+        Some(Destination::Owner(SocketAddr::new(self.server.ip(), directory.port_of(hash))))
+    }
+
+    /// The worker for the next datagram that any worker may get: one after the other.
+    pub(crate) fn next_worker(&mut self) -> SocketAddr {
+        let port = self.known.as_mut().and_then(|known| {
+            known.turn = known.turn.wrapping_add(1);
+            let ports = &known.directory.worker_ports;
+            ports.get(known.turn % ports.len().max(1)).copied()
+        });
+        SocketAddr::new(self.server.ip(), port.unwrap_or_else(|| self.server.port()))
+    }
+
+    /// Whether replies to a datagram may also come from this worker, which did not receive it.
+    pub(crate) fn may_answer(&self, peer: SocketAddr) -> bool {
+        self.hands_over()
+            && peer.ip() == self.server.ip()
+            && self.known.as_ref().is_some_and(|known| known.directory.worker_ports.contains(&peer.port()))
+    }
+
+    /// Whether several workers may answer the requests of one datagram.
+    pub(crate) fn hands_over(&self) -> bool {
+        self.known.as_ref().is_some_and(|known| known.directory.hands_over)
     }
 
     /// Maximum bytes of a datagram with requests.
@@ -85,7 +124,9 @@ impl Direction {
         }
         let Ok(directory) = Directory::decode(content) else { return false };
         self.asked = None;
-        self.known = Some(Known { directory, epoch: header.epoch, cookie: header.cookie });
+        // Clients begin with different workers.
+        let (epoch, cookie, turn) = (header.epoch, header.cookie, header.cookie as usize);
+        self.known = Some(Known { directory, epoch, cookie, turn });
         true
     }
 }

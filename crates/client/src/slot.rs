@@ -17,6 +17,8 @@ pub(crate) struct Slot {
     /// The numbers of the requests in it, in their order.
     pub(crate) requests: Vec<u32>,
     pub(crate) peer: SocketAddr,
+    /// Whether any worker could have got it.
+    pub(crate) is_for_any: bool,
     /// Differs from those of all datagrams that the slot had before.
     pub(crate) sequence: u32,
     pub(crate) sent_at: Option<Duration>,
@@ -30,6 +32,7 @@ impl Slot {
             state: (HEADER_BYTES, 0),
             requests: Vec::new(),
             peer,
+            is_for_any: false,
             sequence: 0,
             sent_at: None,
             tries: 0,
@@ -37,8 +40,9 @@ impl Slot {
     }
 
     /// Begins another datagram.
-    pub(crate) fn begin(&mut self, peer: SocketAddr, sequence: u32) {
-        (self.peer, self.sequence, self.sent_at, self.tries) = (peer, sequence, None, 0);
+    pub(crate) fn begin(&mut self, peer: SocketAddr, is_for_any: bool, sequence: u32) {
+        (self.peer, self.is_for_any, self.sequence) = (peer, is_for_any, sequence);
+        (self.sent_at, self.tries) = (None, 0);
         self.state = (HEADER_BYTES, 0);
         self.requests.clear();
     }

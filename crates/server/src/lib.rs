@@ -77,6 +77,8 @@ pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use listeners::Listeners;
 pub use metrics::{Metric, MetricKind, MetricSink};
+/// Which workers may execute a request that comes in a datagram.
+pub use alluvium_protocol::datagram::Mode as UdpMode;
 pub use options::ServerOptions;
 #[cfg(feature = "tls")]
 pub use options::TlsOptions;

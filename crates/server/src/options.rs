@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use alluvium_protocol::{Limits, memcached};
 
-use crate::ServerError;
 use crate::acl::Users;
 use crate::changes::Classes;
 use crate::commands;
@@ -15,6 +14,7 @@ use crate::password::Password;
 #[cfg(feature = "tls")]
 use crate::socket::TlsFiles;
 use crate::udp;
+use crate::{ServerError, UdpMode};
 
 /// How to serve: plain values, checked together by [`Server::bind`](crate::Server::bind).
 ///
@@ -31,6 +31,11 @@ pub struct ServerOptions {
     /// follow each other. 0 lets the system choose all. Only a cache is served so, and only without passwords. Default
     /// none.
     pub udp_port: Option<u16>,
+    /// Which workers may execute a request that comes in a datagram. Default all.
+    pub udp_mode: UdpMode,
+    /// Whether a worker hands such requests to the worker that may execute them, so that clients may send them to any.
+    /// Default no: clients send them to the right one.
+    pub udp_hands_over: bool,
     /// How long a worker polls for datagrams after the last ones came, before it sleeps. Default not at all.
     pub udp_poll: Duration,
     /// The file of a Unix socket where clients may connect, too. Default none.
@@ -184,6 +189,8 @@ impl Default for ServerOptions {
             address: SocketAddr::from(([127, 0, 0, 1], 6379)),
             memcached_address: None,
             udp_port: None,
+            udp_mode: UdpMode::Shared,
+            udp_hands_over: false,
             udp_poll: Duration::ZERO,
             unix_socket: None,
             unix_socket_mode: 0o700,

@@ -23,7 +23,7 @@ use crate::protocol::Protocol;
 use crate::saves::Saves;
 use crate::shared::Shared;
 use crate::socket::{self, Endpoint, Listening};
-use crate::udp::{self, Directing};
+use crate::udp::{self, Directing, Handing};
 use crate::worker::Worker;
 use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
@@ -46,8 +46,8 @@ pub struct Server {
     /// Where clients connect; the first has the main address.
     listening: Vec<Listening>,
     metrics: Option<MetricsListener>,
-    /// A socket for the datagrams of each worker, if any are served.
-    datagrams: Vec<SystemDatagrams>,
+    /// A socket for the datagrams of each worker, if any are served, and how it hands requests to the others.
+    datagrams: Vec<(SystemDatagrams, Option<Handing>)>,
     shared: Arc<Shared>,
 }
 
@@ -241,14 +241,17 @@ impl Server {
 
     fn start(&mut self, workers: &mut Vec<RunningWorker>) -> io::Result<()> {
         let mut datagrams = std::mem::take(&mut self.datagrams).into_iter();
-        for number in 0..self.shared.options.workers.get() {
+        let inbox = |_| Inbox::new(self.shared.memory.bytes_max()).map(Arc::new);
+        let inboxes: Vec<Arc<Inbox>> =
+            (0..self.shared.options.workers.get()).map(inbox).collect::<io::Result<_>>()?;
+        let all: Arc<[Arc<Inbox>]> = inboxes.clone().into();
+        for (number, inbox) in inboxes.into_iter().enumerate() {
             let datagrams = datagrams.next();
-            let inbox = Arc::new(Inbox::new(self.shared.memory.bytes_max())?);
-            let (shared, mail) = (Arc::clone(&self.shared), Arc::clone(&inbox));
+            let (shared, all) = (Arc::clone(&self.shared), Arc::clone(&all));
             let stop = StopOnEnd(self.shared.shutdown.clone());
             let thread = thread::Builder::new().name(format!("serve-{number}")).spawn(move || {
                 let _stop = stop;
-                Worker::new(shared, mail, datagrams, number)?.run()
+                Worker::new(shared, all, datagrams, number)?.run()
             })?;
             workers.push(RunningWorker { inbox, thread });
         }

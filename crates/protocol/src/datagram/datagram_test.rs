@@ -88,10 +88,12 @@ proptest! {
         worker_ports in proptest::collection::vec(any::<u16>(), 1..=PORTS_MAX),
         hash_seed: u64,
         datagram_bytes_max: u16,
+        mode in prop_oneof![Just(Mode::Shared), Just(Mode::Exclusive), Just(Mode::ConcurrentReads)],
+        hands_over: bool,
         hash: u64,
     ) {
         let directory = Directory {
-            mode: Mode::Shared, hash_kind: HashKind::Xxh3, hash_seed, datagram_bytes_max, partition_ports, worker_ports,
+            mode, hands_over, hash_kind: HashKind::Xxh3, hash_seed, datagram_bytes_max, partition_ports, worker_ports,
         };
         let bytes = directory.encode();
         prop_assert!(HEADER_BYTES + bytes.len() <= DIRECTORY_REQUEST_BYTES);

@@ -6,6 +6,8 @@ use super::{Malformed, u16_at, u64_at};
 const HEAD_BYTES: usize = 16;
 /// Maximum number of partitions, and of workers.
 pub const PORTS_MAX: usize = 256;
+/// The bit beside the mode of a server that hands requests over.
+const HANDS_OVER: u8 = 0x80;
 
 /// Which workers may execute a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,18 @@ pub enum Mode {
     Exclusive = 1,
     /// Each partition has one worker, which alone writes it; all may read it.
     ConcurrentReads = 2,
+}
+
+impl Mode {
+    /// Whether only the worker of a key's partition may execute a request.
+    #[inline]
+    pub fn needs_owner(self, is_write: bool) -> bool {
+        match self {
+            Self::Shared => false,
+            Self::Exclusive => true,
+            Self::ConcurrentReads => is_write,
+        }
+    }
 }
 
 /// How keys are hashed to find their partition.
@@ -33,6 +47,9 @@ pub enum HashKind {
 pub struct Directory {
     /// Which workers may execute a request.
     pub mode: Mode,
+    /// Whether any worker takes any request, and hands it to one that may execute it. The responses to the requests of
+    /// a datagram then come from one or several workers, each in a reply of its own.
+    pub hands_over: bool,
     /// How keys are hashed.
     pub hash_kind: HashKind,
     /// The seed of these hashes.
@@ -60,7 +77,8 @@ impl Directory {
 
     /// The content of a datagram with it.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = vec![self.mode as u8, self.hash_kind as u8];
+        let handing = if self.hands_over { HANDS_OVER } else { 0 };
+        let mut bytes = vec![self.mode as u8 | handing, self.hash_kind as u8];
         bytes.extend_from_slice(&(self.partition_ports.len() as u16).to_le_bytes());
         bytes.extend_from_slice(&(self.worker_ports.len() as u16).to_le_bytes());
         bytes.extend_from_slice(&self.datagram_bytes_max.to_le_bytes());
@@ -77,7 +95,7 @@ impl Directory {
     /// [`Malformed::Invalid`].
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let (head, ports) = bytes.split_at_checked(HEAD_BYTES).ok_or(Malformed::Invalid)?;
-        let mode = match head[0] {
+        let mode = match head[0] & !HANDS_OVER {
             0 => Mode::Shared,
             1 => Mode::Exclusive,
             2 => Mode::ConcurrentReads,
@@ -94,6 +112,7 @@ impl Directory {
         let ports = |range: std::ops::Range<usize>| range.map(|number| u16_at(ports, 2 * number)).collect();
         Ok(Self {
             mode,
+            hands_over: head[0] & HANDS_OVER != 0,
             hash_kind,
             hash_seed: u64_at(head, 8),
             datagram_bytes_max: u16_at(head, 6),

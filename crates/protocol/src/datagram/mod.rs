@@ -8,8 +8,8 @@
 //! datagram   magic 1 | version 1 | epoch 2 | cookie 4 | sequence 4 | count 1 | kind 1 | length 2
 //! request    operation 1 | 0 1 | key length 2 | value length 2 | 0 2 | opaque 4 | expiry in seconds 4 | key | value
 //! response   status 1 | 0 1 | value length 2 | opaque 4 | value
-//! directory  mode 1 | hash kind 1 | partitions 2 | workers 2 | datagram bytes 2 | hash seed 8
-//!            | port of each partition 2 | port of each worker 2
+//! directory  mode 1, with 0x80 if workers hand requests over | hash kind 1 | partitions 2 | workers 2
+//!            | datagram bytes 2 | hash seed 8 | port of each partition 2 | port of each worker 2
 //! ```
 //!
 //! All operations can be repeated, because a client sends a request again whose response it misses: there is no

@@ -59,7 +59,8 @@ pub fn datagram_samples() -> Vec<Vec<u8>> {
         }),
         sample(Kind::Directory, |writer| {
             let directory = Directory {
-                mode: Mode::Shared,
+                mode: Mode::ConcurrentReads,
+                hands_over: true,
                 hash_kind: HashKind::Xxh3,
                 hash_seed: 5,
                 datagram_bytes_max: DATAGRAM_BYTES_MAX as u16,

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use alluvium_cache::BATCH_LEN;
 use alluvium_io::datagrams::Datagrams;
-use alluvium_protocol::datagram::{Operation, Request, Response, Status};
+use alluvium_protocol::datagram::{Header, Operation, Request, Response, Status};
 
 use super::counters::Counters;
 use super::items::Items;
@@ -79,14 +79,25 @@ impl<'a, 'i, 'b, D: Datagrams> Batch<'a, 'i, 'b, D> {
         Self { tools, steps: &mut steps.0, keys: [&[]; BATCH_LEN], len: 0, marks: 0 }
     }
 
-    /// Begins with a datagram of `requests` requests.
-    pub(super) fn begin(&mut self, peer: SocketAddr, sequence: u32, requests: usize) {
-        self.push(Step::Begin { peer, sequence, requests });
+    /// The requests of a datagram, which has `len` of them.
+    #[inline]
+    pub(super) fn execute(
+        &mut self,
+        peer: SocketAddr,
+        header: &Header,
+        len: usize,
+        requests: impl Iterator<Item = Request<'b>>,
+    ) {
+        self.push(Step::Begin { peer, sequence: header.sequence, requests: len });
+        for request in requests {
+            self.add(&request);
+        }
+        self.push(Step::End { cookie: header.cookie });
     }
 
     /// The next request of the datagram.
     #[inline]
-    pub(super) fn add(&mut self, request: &Request<'b>) {
+    fn add(&mut self, request: &Request<'b>) {
         let opaque = request.opaque;
         if request.operation == Operation::Get {
             if self.len == BATCH_LEN {
@@ -106,16 +117,11 @@ impl<'a, 'i, 'b, D: Datagrams> Batch<'a, 'i, 'b, D> {
         self.push(Step::Done { status, opaque });
     }
 
-    /// Ends the datagram.
-    pub(super) fn end(&mut self, cookie: u32) {
-        self.push(Step::End { cookie });
-    }
-
     /// A datagram that is answered without being executed. See [`Replies::add`].
     pub(super) fn answer(
         &mut self,
         peer: SocketAddr,
-        header: alluvium_protocol::datagram::Header,
+        header: Header,
         content: &[u8],
         bytes_max: usize,
     ) -> bool {

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use alluvium_io::SystemClock;
 use alluvium_io::datagrams::{Datagrams as _, SystemDatagrams};
 
-use super::Directing;
+use super::{Directing, Handing, Way};
 use crate::{ServerError, ServerOptions, Store};
 
-/// The sockets of all workers, in their order, and what they tell clients.
+/// The sockets of all workers, in their order, each with its ends of the rings where requests are handed over, and what
+/// they tell clients.
 pub(crate) struct Bound {
-    pub(crate) sockets: Vec<SystemDatagrams>,
+    pub(crate) sockets: Vec<(SystemDatagrams, Option<Handing>)>,
     pub(crate) directing: Arc<Directing>,
 }
 
@@ -62,6 +63,12 @@ pub(crate) fn bind(
         sockets.push(socket);
     }
     let addresses: Vec<SocketAddr> = sockets.iter().map(|socket| socket.local_address()).collect();
-    let directing = Arc::new(Directing::new(&addresses, Arc::new(SystemClock::default())));
-    Ok(Some(Bound { sockets, directing }))
+    let way = Way { mode: options.udp_mode, hands_over: options.udp_hands_over };
+    let directing = Arc::new(Directing::new(&addresses, way, Arc::new(SystemClock::default())));
+    let handing: Vec<Option<Handing>> = if options.udp_hands_over {
+        Handing::between(sockets.len()).into_iter().map(Some).collect()
+    } else {
+        sockets.iter().map(|_| None).collect()
+    };
+    Ok(Some(Bound { sockets: sockets.into_iter().zip(handing).collect(), directing }))
 }

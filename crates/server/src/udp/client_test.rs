@@ -9,8 +9,10 @@ use alluvium_client::{Client, ClientError, ClientOptions, Operation, Request, Re
 use alluvium_io::SimulatedClock;
 use alluvium_io::datagrams::{NetworkFaults, SimulatedDatagrams, SimulatedNetwork};
 
+use alluvium_protocol::datagram::Mode;
+
 use super::counters::Counters;
-use super::{Directing, Items, Service};
+use super::{Directing, Handing, Items, Service, Way};
 use crate::store::{DatabaseNumber, Databases as _};
 use crate::{CacheSettings, CacheStore};
 
@@ -23,6 +25,20 @@ const FAULTS: NetworkFaults = NetworkFaults {
     delay_steps_max: DELAY_STEPS_MAX,
     datagram_bytes_max: 1452,
 };
+
+const fn way(mode: Mode, hands_over: bool) -> Way {
+    Way { mode, hands_over }
+}
+
+/// All ways by which requests reach the worker that executes them.
+const WAYS: [Way; 6] = [
+    way(Mode::Shared, false),
+    way(Mode::ConcurrentReads, false),
+    way(Mode::Exclusive, false),
+    way(Mode::Shared, true),
+    way(Mode::ConcurrentReads, true),
+    way(Mode::Exclusive, true),
+];
 
 /// SplitMix64.
 struct Random(u64);
@@ -70,12 +86,16 @@ struct Workers {
 }
 
 impl Workers {
-    fn new(network: &SimulatedNetwork, clock: &SimulatedClock, count: u16) -> Self {
+    fn new(network: &SimulatedNetwork, clock: &SimulatedClock, count: u16, way: Way) -> Self {
         let addresses: Vec<SocketAddr> =
             (0..count).map(|number| SocketAddr::from(([10, 0, 0, 1], 100 + number))).collect();
-        let directing = Arc::new(Directing::new(&addresses, Arc::new(clock.clone())));
-        let service = |address: &SocketAddr| Service::new(network.bind(*address), Arc::clone(&directing));
-        let services = addresses.iter().map(service).collect();
+        let directing = Arc::new(Directing::new(&addresses, way, Arc::new(clock.clone())));
+        let ends = Handing::between(addresses.len()).into_iter().enumerate();
+        let service = |((number, handing), address): ((usize, Handing), &SocketAddr)| {
+            let handing = way.hands_over.then_some(handing);
+            Service::new(network.bind(*address), Arc::clone(&directing), number, handing)
+        };
+        let services = ends.zip(&addresses).map(service).collect();
         Self {
             services,
             counters: addresses.iter().map(|_| Counters::default()).collect(),
@@ -89,11 +109,7 @@ impl Workers {
     /// The workers get another directory, in which the partitions are elsewhere.
     fn move_partitions(&mut self) {
         self.moves += 1;
-        let mut addresses: Vec<SocketAddr> = (0..self.services.len() as u16)
-            .map(|number| SocketAddr::from(([10, 0, 0, 1], 100 + number)))
-            .collect();
-        addresses.rotate_left(self.moves % self.services.len());
-        self.directing = Arc::new(self.directing.redirected(&addresses));
+        self.directing = Arc::new(self.directing.redirected(self.moves));
         let directing = &self.directing;
         self.services.iter_mut().for_each(|service| service.direct(Arc::clone(directing)));
     }
@@ -175,10 +191,10 @@ impl Caller {
 }
 
 /// Checks each answer against the history, and returns how many there were and how many requests got none.
-fn run(seed: u64, workers: u16, faults: NetworkFaults, moves: bool) -> (u64, u64) {
+fn run(seed: u64, workers: u16, way: Way, faults: NetworkFaults, moves: bool) -> (u64, u64) {
     let (network, clock) = (SimulatedNetwork::new(seed, faults), SimulatedClock::default());
     let mut random = Random(seed);
-    let mut servers = Workers::new(&network, &clock, workers);
+    let mut servers = Workers::new(&network, &clock, workers, way);
     let options = ClientOptions { deadline: Duration::from_secs(20), ..ClientOptions::default() };
     let mut callers: Vec<Caller> =
         (0..3).map(|number| Caller::new(&network, &clock, number, options)).collect();
@@ -244,16 +260,16 @@ fn check_late_copies(history: &History, callers: &[Caller]) {
 
 #[test]
 fn answers_are_those_of_a_map() {
-    for seed in 0..6 {
-        let (answered, unanswered) = run(seed, 1 + seed as u16 % 3, FAULTS, false);
+    for seed in 0..12 {
+        let (answered, unanswered) = run(seed, 1 + seed as u16 % 3, WAYS[seed as usize % WAYS.len()], FAULTS, false);
         assert!(answered > 1_000 && unanswered == 0, "seed {seed}: {answered} answered, {unanswered} not");
     }
 }
 
 #[test]
 fn a_directory_that_changes_under_way_loses_nothing() {
-    for seed in 10..14 {
-        let (answered, unanswered) = run(seed, 3, FAULTS, true);
+    for seed in 10..16 {
+        let (answered, unanswered) = run(seed, 3, WAYS[seed as usize % WAYS.len()], FAULTS, true);
         assert!(answered > 1_000 && unanswered == 0, "seed {seed}: {answered} answered, {unanswered} not");
     }
 }
@@ -261,7 +277,7 @@ fn a_directory_that_changes_under_way_loses_nothing() {
 #[test]
 fn without_faults_nothing_is_sent_again() {
     let (network, clock) = (SimulatedNetwork::new(1, NetworkFaults::default()), SimulatedClock::default());
-    let mut servers = Workers::new(&network, &clock, 2);
+    let mut servers = Workers::new(&network, &clock, 2, WAYS[0]);
     let mut caller = Caller::new(&network, &clock, 1, ClientOptions::default());
     let mut random = Random(3);
     for step in 0..200 {
@@ -279,7 +295,7 @@ fn without_faults_nothing_is_sent_again() {
 fn a_deadline_ends_a_call() {
     let faults = NetworkFaults { loss_of_256: 256, ..NetworkFaults::default() };
     let (network, clock) = (SimulatedNetwork::new(1, faults), SimulatedClock::default());
-    let mut servers = Workers::new(&network, &clock, 1);
+    let mut servers = Workers::new(&network, &clock, 1, WAYS[0]);
     let mut caller = Caller::new(&network, &clock, 1, ClientOptions::default());
     caller.begin(&mut Random(1), 0);
     let mut steps = 0;
@@ -311,7 +327,7 @@ fn a_deadline_ends_a_call() {
 #[test]
 fn all_values_come_whatever_their_lengths() {
     let (network, clock) = (SimulatedNetwork::new(1, NetworkFaults::default()), SimulatedClock::default());
-    let mut servers = Workers::new(&network, &clock, 1);
+    let mut servers = Workers::new(&network, &clock, 1, WAYS[0]);
     let mut caller = Caller::new(&network, &clock, 1, ClientOptions::default());
     for number in 0..40_u8 {
         let value = vec![number; usize::from(number) * 35];

@@ -23,11 +23,6 @@ impl Cookies {
         Self { secret: RandomState::new(), clock }
     }
 
-    #[cfg(test)]
-    pub(super) fn clock(&self) -> Arc<dyn Clock> {
-        Arc::clone(&self.clock)
-    }
-
     /// The number of the present hour, by which cookies differ.
     pub(super) fn hour(&self) -> u64 {
         self.clock.monotonic().as_secs() / COOKIE_TIME.as_secs()

@@ -15,13 +15,16 @@ pub(crate) enum Figure {
     Foreign,
     Malformed,
     Moved,
+    Misdirected,
+    HandedOver,
+    NoRing,
     WithoutCookie,
     Paused,
     Unsent,
     Dropped,
 }
 
-const LEN: usize = 12;
+const LEN: usize = 15;
 
 /// In the order of [`Figure`].
 const METRICS: [Metric; LEN] = [
@@ -36,6 +39,15 @@ const METRICS: [Metric; LEN] = [
         "Datagrams dropped because a length or a number in them is wrong.",
     ),
     Metric::counter("datagrams_moved", "Datagrams not executed because the client has another directory."),
+    Metric::counter(
+        "datagrams_misdirected",
+        "Datagrams not executed because another worker owns one of their keys.",
+    ),
+    Metric::counter("datagram_requests_handed_over", "Requests that a worker handed to the owner of the key."),
+    Metric::counter(
+        "datagrams_not_handed_over",
+        "Datagrams dropped because there was no room to hand their requests over.",
+    ),
     Metric::counter(
         "datagrams_without_cookie",
         "Datagrams not executed because their cookie is wrong or too old.",
@@ -93,6 +105,9 @@ mod tests {
             (Figure::Foreign, "datagrams_foreign"),
             (Figure::Malformed, "datagrams_malformed"),
             (Figure::Moved, "datagrams_moved"),
+            (Figure::Misdirected, "datagrams_misdirected"),
+            (Figure::HandedOver, "datagram_requests_handed_over"),
+            (Figure::NoRing, "datagrams_not_handed_over"),
             (Figure::WithoutCookie, "datagrams_without_cookie"),
             (Figure::Paused, "datagrams_paused"),
             (Figure::Unsent, "datagrams_unsent"),

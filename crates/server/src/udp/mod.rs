@@ -2,7 +2,9 @@
 //!
 //! Each worker has a socket with a port of its own. A client learns the ports from a directory and sends a request to
 //! the port of the key's partition. Without a network card that can be programmed, the port itself is the direction:
-//! the kernel gives a worker what was sent to its port.
+//! the kernel gives a worker what was sent to its port. What a worker may execute depends on the mode: everything, all
+//! reads and the writes of its partitions, or only what its partitions are asked. The rest is answered `moved`, or is
+//! handed to the owner (`handing`), if that was chosen instead of direction by clients.
 //!
 //! ```text
 //!  receive_burst ──► admit: length, cookie, epoch ──► requests of all datagrams, in their order
@@ -22,6 +24,7 @@ mod client_test;
 mod cookies;
 mod counters;
 mod directing;
+mod handing;
 mod items;
 mod replies;
 mod service;
@@ -30,6 +33,7 @@ mod service_test;
 
 pub(crate) use bind::{bind, check};
 pub(crate) use counters::{Counters, figures};
-pub(crate) use directing::Directing;
+pub(crate) use directing::{Directing, Way};
+pub(crate) use handing::Handing;
 pub(crate) use items::Items;
 pub(crate) use service::Service;

@@ -10,6 +10,7 @@ use alluvium_protocol::datagram::{Content, DATAGRAM_BYTES_MAX, Header, Kind, Mal
 use super::batch::{Batch, Steps, Tools};
 use super::counters::{Counters, Figure};
 use super::directing::Directing;
+use super::handing::{Handing, Taken};
 use super::items::Items;
 use super::replies::Replies;
 
@@ -17,7 +18,7 @@ use super::replies::Replies;
 const BURST_SLOTS: usize = 28;
 
 /// The datagrams of one worker. All memory is allocated at the start, less than 2 MiB: most of it to receive, of which
-/// the system gives the pages that are used, and 128 KiB to send.
+/// the system gives the pages that are used, and 128 KiB to send. What hands requests over takes 1 MiB more.
 #[derive(Debug)]
 pub(crate) struct Service<D> {
     socket: D,
@@ -25,6 +26,10 @@ pub(crate) struct Service<D> {
     replies: Replies,
     steps: Steps,
     directing: Arc<Directing>,
+    /// Number of the worker.
+    number: usize,
+    /// Where workers hand requests over.
+    handing: Option<Handing>,
     admitted: Option<Admitted>,
 }
 
@@ -39,6 +44,8 @@ struct Admitted {
 /// What happens to a datagram.
 enum Verdict<'b> {
     Execute(Header, Content<'b, Request<'b>>),
+    /// Other workers own some of the keys.
+    HandOver(Header, Content<'b, Request<'b>>),
     Directory(Header),
     /// Answered by a header of this kind.
     Answer(Header, Kind),
@@ -46,20 +53,45 @@ enum Verdict<'b> {
 }
 
 impl<D: Datagrams> Service<D> {
-    pub(crate) fn new(socket: D, directing: Arc<Directing>) -> Self {
+    /// The datagrams of the worker of this number, with its ends of the rings where workers hand requests over.
+    pub(crate) fn new(
+        socket: D,
+        directing: Arc<Directing>,
+        number: usize,
+        handing: Option<Handing>,
+    ) -> Self {
         Self {
             socket,
             burst: Burst::new(BURST_SLOTS),
             replies: Replies::default(),
             steps: Steps::default(),
             directing,
+            number,
+            handing,
             admitted: None,
         }
     }
 
-    /// Whether the last burst took all slots, so that more datagrams may wait.
+    /// Whether the last burst took all slots, so that more datagrams may wait, or another worker has handed some over.
     pub(crate) fn may_have_more(&self) -> bool {
-        self.burst.is_full()
+        self.burst.is_full() || self.was_given_more()
+    }
+
+    /// Whether another worker has handed datagrams over.
+    pub(crate) fn was_given_more(&self) -> bool {
+        self.handing.as_ref().is_some_and(Handing::has_more)
+    }
+
+    /// Whether the worker may sleep until its socket has more, or it is woken: see [`Service::wake`].
+    pub(crate) fn may_sleep(&self) -> bool {
+        self.handing.as_ref().is_none_or(Handing::may_sleep)
+    }
+
+    /// Calls `wake` with the number of each worker that sleeps and to which something was handed over.
+    pub(crate) fn wake(&mut self, wake: impl Fn(usize)) {
+        if let Some(handing) = &mut self.handing {
+            handing.wake(wake);
+        }
     }
 
     /// The socket, for a poller.
@@ -70,7 +102,8 @@ impl<D: Datagrams> Service<D> {
     /// Bytes of all that could grow.
     #[cfg(test)]
     pub(super) fn memory_bytes(&self) -> usize {
-        self.burst.memory_bytes() + self.replies.memory_bytes() + self.steps.memory_bytes()
+        let handing = self.handing.as_ref().map_or(0, Handing::memory_bytes);
+        self.burst.memory_bytes() + self.replies.memory_bytes() + self.steps.memory_bytes() + handing
     }
 
     /// Replaces what clients are told. Requests of those who know the former epoch are not executed.
@@ -80,8 +113,8 @@ impl<D: Datagrams> Service<D> {
         self.admitted = None;
     }
 
-    /// Receives a burst and answers it. Returns the number of its datagrams, and of the requests that were executed.
-    /// With `is_paused`, all datagrams are dropped; their clients send them again.
+    /// Receives a burst, takes what other workers have handed over, and answers both. Returns the number of datagrams,
+    /// and of the requests that were executed. With `is_paused`, all datagrams are dropped; their clients send them again.
     ///
     /// # Errors
     /// When the socket fails.
@@ -91,13 +124,18 @@ impl<D: Datagrams> Service<D> {
         counters: &Counters,
         is_paused: bool,
     ) -> io::Result<(usize, u64)> {
-        let Self { socket, burst, replies, steps, directing, admitted } = self;
-        let came = socket.receive_burst(burst)?;
+        let Self { socket, burst, replies, steps, directing, number, handing, admitted } = self;
+        let received = socket.receive_burst(burst)?;
+        let mut came = received;
+        if let Some(handing) = handing {
+            handing.take();
+            came += handing.taken().len();
+        }
         if came == 0 {
             return Ok((0, 0));
         }
-        counters.add(Figure::Bursts, 1);
-        counters.add(Figure::Received, came as u64);
+        counters.add(Figure::Bursts, u64::from(received > 0));
+        counters.add(Figure::Received, received as u64);
         counters.set(Figure::Dropped, socket.dropped());
         if is_paused {
             counters.add(Figure::Paused, came as u64);
@@ -107,20 +145,53 @@ impl<D: Datagrams> Service<D> {
         let tools = Tools { socket: &mut *socket, replies, counters, items, epoch: directing.epoch };
         let mut batch = Batch::new(tools, steps);
         let mut executed = 0;
+        let (mut giving, taken) = match handing {
+            Some(handing) => {
+                let (giving, taken) = handing.split();
+                (Some(giving), Some(taken))
+            }
+            None => (None, None),
+        };
+        for (peer, bytes) in taken.into_iter().flat_map(Taken::datagrams) {
+            // Another worker has found all in order, but for an epoch that ended meanwhile.
+            let Ok((header, content)) = Header::decode(bytes) else { continue };
+            match Content::requests(content, header.count) {
+                Ok(requests) if header.epoch == directing.epoch => {
+                    executed += u64::from(header.count);
+                    batch.execute(peer, &header, requests.len(), requests);
+                }
+                _ => {
+                    counters.add(Figure::Moved, 1);
+                    let header = Header { kind: Kind::Moved, epoch: directing.epoch, ..header };
+                    batch.answer(peer, header, &[], bytes.len());
+                }
+            }
+        }
         for (peer, bytes) in burst.datagrams() {
-            match verdict(directing, admitted, counters, hour, peer, bytes) {
+            match verdict(directing, *number, admitted, counters, hour, peer, bytes) {
                 Verdict::Execute(header, requests) => {
                     executed += u64::from(header.count);
-                    batch.begin(peer, header.sequence, requests.len());
-                    for request in requests {
-                        batch.add(&request);
+                    batch.execute(peer, &header, requests.len(), requests);
+                }
+                Verdict::HandOver(header, requests) => {
+                    let given = giving
+                        .as_mut()
+                        .and_then(|giving| giving.hand_over(directing, *number, peer, header, &requests));
+                    let Some((given, left)) = given else {
+                        counters.add(Figure::NoRing, 1);
+                        continue;
+                    };
+                    counters.add(Figure::HandedOver, given as u64);
+                    executed += left as u64;
+                    if left > 0 {
+                        let own = requests.filter(|request| directing.may_execute_one(*number, request));
+                        batch.execute(peer, &header, left, own);
                     }
-                    batch.end(header.cookie);
                 }
                 Verdict::Directory(header) => {
                     let cookie = directing.cookies.of(peer, hour);
                     let header = Header { kind: Kind::Directory, epoch: directing.epoch, cookie, ..header };
-                    if !batch.answer(peer, header, &directing.directory, bytes.len()) {
+                    if !batch.answer(peer, header, &directing.encoded, bytes.len()) {
                         counters.add(Figure::Short, 1);
                     }
                 }
@@ -143,6 +214,7 @@ impl<D: Datagrams> Service<D> {
 #[inline]
 fn verdict<'b>(
     directing: &Directing,
+    number: usize,
     admitted: &mut Option<Admitted>,
     counters: &Counters,
     hour: u64,
@@ -178,7 +250,12 @@ fn verdict<'b>(
         return Verdict::Answer(header, Kind::Moved);
     }
     match Content::requests(content, header.count) {
-        Ok(requests) => Verdict::Execute(header, requests),
+        Ok(requests) if directing.may_execute(number, &requests) => Verdict::Execute(header, requests),
+        Ok(requests) if directing.hands_over() => Verdict::HandOver(header, requests),
+        Ok(_) => {
+            counters.add(Figure::Misdirected, 1);
+            Verdict::Answer(header, Kind::Moved)
+        }
         Err(_) => drop_as(Figure::Malformed),
     }
 }

@@ -9,17 +9,18 @@ use alluvium_io::datagrams::{
     Burst, Datagrams as _, NetworkFaults, Outgoing, SimulatedDatagrams, SimulatedNetwork,
 };
 use alluvium_protocol::datagram::{
-    Content, DATAGRAM_BYTES_MAX, DIRECTORY_REQUEST_BYTES, Directory, HEADER_BYTES, Header, Kind, Operation,
-    Padding, Request, Response, Status, VALUE_BYTES_MAX, Writer,
+    Content, DATAGRAM_BYTES_MAX, DIRECTORY_REQUEST_BYTES, Directory, HEADER_BYTES, Header, Kind, Mode,
+    Operation, Padding, Request, Response, Status, VALUE_BYTES_MAX, Writer,
 };
 
 use super::counters::{Counters, Figure};
-use super::{Directing, Items, Service};
+use super::{Directing, Items, Service, Way};
 use crate::changes::Event;
 use crate::store::{DatabaseNumber, Databases as _};
 use crate::{CacheSettings, CacheStore, Store as _};
 
 const SERVER: ([u8; 4], u16) = ([10, 0, 0, 1], 11_300);
+const SHARED: Way = Way { mode: Mode::Shared, hands_over: false };
 const PEER: ([u8; 4], u16) = ([10, 0, 0, 2], 4_000);
 
 /// A worker, and a peer that sends what it likes.
@@ -51,9 +52,9 @@ impl Bench {
         let network = SimulatedNetwork::new(1, NetworkFaults::default());
         let clock = SimulatedClock::default();
         let server = SocketAddr::from(SERVER);
-        let directing = Arc::new(Directing::new(&[server], Arc::new(clock.clone())));
+        let directing = Arc::new(Directing::new(&[server], SHARED, Arc::new(clock.clone())));
         let mut bench = Self {
-            service: Service::new(network.bind(server), directing),
+            service: Service::new(network.bind(server), directing, 0, None),
             counters: Counters::default(),
             store: CacheStore::new(CacheSettings::new(16 << 20), 1).unwrap(),
             peer: network.bind(SocketAddr::from(PEER)),

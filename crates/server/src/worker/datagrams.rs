@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use alluvium_io::datagrams::SystemDatagrams;
 
 use super::{DATAGRAMS_TOKEN, Worker};
+use crate::inbox::Inbox;
 use crate::metrics::WorkerMetrics;
 use crate::readiness::Event;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
-use crate::udp::{Items, Service};
+use crate::udp::{Handing, Items, Service};
 
 /// How long datagrams are served before the connections get their turn.
 const TURN: Duration = Duration::from_micros(500);
@@ -21,15 +22,23 @@ const TURN: Duration = Duration::from_micros(500);
 pub(super) struct WorkerDatagrams {
     service: Service<SystemDatagrams>,
     metrics: Arc<WorkerMetrics>,
+    /// Those of all workers, to wake them.
+    inboxes: Arc<[Arc<Inbox>]>,
     /// When the last ones came, if more are expected.
     last: Option<Instant>,
 }
 
 impl WorkerDatagrams {
-    pub(super) fn new(socket: Option<SystemDatagrams>, shared: &Shared, number: usize) -> Option<Self> {
-        let (socket, directing) = (socket?, shared.directing.clone()?);
+    pub(super) fn new(
+        datagrams: Option<(SystemDatagrams, Option<Handing>)>,
+        shared: &Shared,
+        inboxes: Arc<[Arc<Inbox>]>,
+        number: usize,
+    ) -> Option<Self> {
+        let ((socket, handing), directing) = (datagrams?, shared.directing.clone()?);
         let metrics = Arc::clone(&shared.worker_metrics[number]);
-        Some(Self { service: Service::new(socket, directing), metrics, last: None })
+        let service = Service::new(socket, directing, number, handing);
+        Some(Self { service, metrics, inboxes, last: None })
     }
 
     /// The socket, for a poller.
@@ -37,9 +46,9 @@ impl WorkerDatagrams {
         self.service.socket()
     }
 
-    /// Whether to look for datagrams without waiting for the poller.
+    /// Whether to look for datagrams without waiting for the poller. If not, other workers wake this one.
     pub(super) fn is_due(&self) -> bool {
-        self.last.is_some()
+        self.last.is_some() || !self.service.may_sleep()
     }
 }
 
@@ -49,7 +58,8 @@ impl Worker {
     pub(super) fn serve_datagrams(&mut self, events: &[Event]) -> io::Result<()> {
         let Self { datagrams, shared, outbox, commands_in_round, .. } = self;
         let Some(datagrams) = datagrams else { return Ok(()) };
-        if !datagrams.is_due() && !events.iter().any(|event| event.token == DATAGRAMS_TOKEN) {
+        let is_due = datagrams.last.is_some() || datagrams.service.was_given_more();
+        if !is_due && !events.iter().any(|event| event.token == DATAGRAMS_TOKEN) {
             return Ok(());
         }
         let poll = shared.options.udp_poll;
@@ -62,6 +72,8 @@ impl Worker {
             let (came, requests) =
                 datagrams.service.serve(&mut items, &datagrams.metrics.datagrams, is_paused)?;
             *commands_in_round += requests;
+            let inboxes = &datagrams.inboxes;
+            datagrams.service.wake(|number| inboxes[number].wake());
             let now = Instant::now();
             if came > 0 && poll.is_zero() && !datagrams.service.may_have_more() {
                 // The poller says when more have come.

@@ -35,6 +35,7 @@ use crate::readiness::{Event, Interest, Poller};
 use crate::reply_room::ReplyRoom;
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
+use crate::udp::Handing;
 use datagrams::WorkerDatagrams;
 use reads_ahead::ReadsAhead;
 
@@ -87,16 +88,17 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    /// The worker of this number, with its socket for datagrams if any are served.
+    /// The worker of this number, with its socket for datagrams if any are served, and the inboxes of all workers.
     pub(crate) fn new(
         shared: Arc<Shared>,
-        inbox: Arc<Inbox>,
-        datagrams: Option<SystemDatagrams>,
+        inboxes: Arc<[Arc<Inbox>]>,
+        datagrams: Option<(SystemDatagrams, Option<Handing>)>,
         number: usize,
     ) -> io::Result<Self> {
+        let inbox = Arc::clone(&inboxes[number]);
         let mut poller = Poller::new()?;
         poller.add(inbox.waker().source(), WAKE_TOKEN, Interest::READ)?;
-        let datagrams = WorkerDatagrams::new(datagrams, &shared, number);
+        let datagrams = WorkerDatagrams::new(datagrams, &shared, inboxes, number);
         if let Some(datagrams) = &datagrams {
             poller.add(datagrams.socket(), DATAGRAMS_TOKEN, Interest::READ)?;
         }

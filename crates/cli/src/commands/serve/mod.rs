@@ -28,7 +28,7 @@ use crate::failure::Failure;
 use crate::service_manager;
 use settings::Settings;
 use shares::Shares;
-use values::Compression;
+use values::{Compression, Director};
 #[cfg(target_os = "linux")]
 use values::Loss;
 
@@ -66,8 +66,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         ..server_options(&settings)?
     };
     let limit = settings.memory.map(|size| size.0);
-    // What receives and sends datagrams takes as much as what serves connections.
-    let users = server_options.workers.get() * if settings.udp.is_some() { 2 } else { 1 };
+    // What receives and sends datagrams takes as much as what serves connections, and the rings between workers half.
+    let parts = match (settings.udp, server_options.udp_hands_over) {
+        (None, _) => 1,
+        (Some(_), false) => 2,
+        (Some(_), true) => 3,
+    };
+    let users = server_options.workers.get() * parts;
     let shares = limit.map(|limit| Shares::of(limit, users)).transpose()?;
     if let Some(shares) = shares {
         server_options.client_bytes_max = shares.clients as usize;
@@ -206,6 +211,8 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         #[cfg(feature = "tls")]
         tls: tls(settings, address)?,
         udp_port: settings.udp,
+        udp_mode: settings.udp_mode.map_or(defaults.udp_mode, |mode| mode.0),
+        udp_hands_over: settings.udp_direction == Some(Director::Software),
         udp_poll: settings.udp_poll.map_or(defaults.udp_poll, |time| time.0),
         unix_socket: settings.unix_socket.clone(),
         unix_socket_mode: settings.unix_socket_mode.map_or(defaults.unix_socket_mode, |mode| mode.0),

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::log;
 #[cfg(target_os = "linux")]
 use super::values::Loss;
-use super::values::{Acknowledged, Compression, Mode, Size, Time};
+use super::values::{AccessMode, Acknowledged, Compression, Director, Mode, Size, Time};
 use crate::failure::Failure;
 
 /// Before the name of a setting in the environment.
@@ -81,6 +81,13 @@ pub struct Settings {
     /// First port for requests in datagrams to the cache, at the same IP address; each worker has a port of its own
     #[arg(long, value_name = "PORT", requires = "cache")]
     pub udp: Option<u16>,
+    /// Which workers execute requests in datagrams: all (crcw), all for reads and the owner of a key for writes (crew), or
+    /// the owner alone (erew)
+    #[arg(long, value_name = "MODE", requires = "udp")]
+    pub udp_mode: Option<AccessMode>,
+    /// Who sends requests in datagrams to the worker that executes them: the client, or the server's software
+    #[arg(long, value_name = "WHO", requires = "udp")]
+    pub udp_direction: Option<Director>,
     /// How long a worker polls for datagrams after the last ones, such as 50us; by default it sleeps at once
     #[arg(long, value_name = "TIME", requires = "udp")]
     pub udp_poll: Option<Time>,
@@ -233,6 +240,8 @@ impl Settings {
             #[cfg(feature = "tls")]
             tls_client_authorities: self.tls_client_authorities.or(other.tls_client_authorities),
             udp: self.udp.or(other.udp),
+            udp_mode: self.udp_mode.or(other.udp_mode),
+            udp_direction: self.udp_direction.or(other.udp_direction),
             udp_poll: self.udp_poll.or(other.udp_poll),
             unix_socket: self.unix_socket.or(other.unix_socket),
             unix_socket_mode: self.unix_socket_mode.or(other.unix_socket_mode),

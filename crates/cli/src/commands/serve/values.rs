@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use alluvium::Durability;
 use alluvium_base::units;
-use alluvium_server::Codec;
+use alluvium_server::{Codec, UdpMode};
 #[cfg(target_os = "linux")]
 use alluvium_server::Survive;
 use serde::{Deserialize, Deserializer, de};
@@ -25,6 +25,17 @@ pub struct Mode(pub u32);
 /// When a write is acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Acknowledged(pub Durability);
+
+/// Which workers execute a request that comes in a datagram.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccessMode(pub UdpMode);
+
+/// Who sends requests in datagrams to the worker that executes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Director {
+    Client,
+    Software,
+}
 
 /// How the evicted items of a cache are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +108,31 @@ impl FromStr for Compression {
     }
 }
 
+impl FromStr for AccessMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "crcw" => Ok(Self(UdpMode::Shared)),
+            "crew" => Ok(Self(UdpMode::ConcurrentReads)),
+            "erew" => Ok(Self(UdpMode::Exclusive)),
+            _ => Err("expected crcw, crew or erew".to_owned()),
+        }
+    }
+}
+
+impl FromStr for Director {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "client" => Ok(Self::Client),
+            "software" => Ok(Self::Software),
+            _ => Err("expected client or software".to_owned()),
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl FromStr for Loss {
     type Err = String;
@@ -148,6 +184,18 @@ impl<'de> Deserialize<'de> for Mode {
 }
 
 impl<'de> Deserialize<'de> for Compression {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AccessMode {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Director {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
     }
