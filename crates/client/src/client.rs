@@ -91,17 +91,10 @@ impl<D: Datagrams> Client<D> {
     ) -> io::Result<()> {
         self.begin(requests.len());
         while !self.advance(requests, &mut each)? {
-            self.wait(self.options.resend_after.min(WAIT_MAX))?;
+            let wait = self.options.resend_after.min(WAIT_MAX);
+            self.socket.wait(wait)?;
         }
         Ok(())
-    }
-
-    /// Waits until a datagram has come, or for this long, for those who call [`Client::advance`] themselves.
-    ///
-    /// # Errors
-    /// Those of the system.
-    pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
-        self.socket.wait(timeout)
     }
 
     /// Begins a call with this number of requests. For those who wait themselves; others use [`Client::execute`].

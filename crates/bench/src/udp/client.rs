@@ -4,8 +4,12 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use alluvium_client::{Client, ClientError, ClientOptions, Operation, Request, Response, Status};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
 
+use super::flight::{Flight, fly};
 use super::{Outcome, UdpOptions};
+use crate::cache::requests::Zipf;
 use crate::error::BenchError;
 use crate::random::{Random, mix};
 
@@ -75,28 +79,81 @@ fn connect(options: &UdpOptions, server: SocketAddr) -> Result<Client, BenchErro
     Client::with_options(server, given).map_err(BenchError::Io)
 }
 
-/// Sends the requests and checks all answers.
-fn call(client: &mut Client, requests: &Requests, outcome: &mut Outcome) -> Result<(), BenchError> {
-    let borrowed: Vec<Request<'_>> = requests.each().collect();
+/// A call to the server, with a client of its own.
+struct Call<'a> {
+    client: Client,
+    requests: Requests,
+    source: Source<'a>,
+    due: Instant,
+    outcome: Outcome,
+}
+
+/// Where the requests of a call come from.
+struct Source<'a> {
+    options: &'a UdpOptions,
+    random: Random,
+    zipf: Option<(&'a Zipf, SmallRng)>,
+    gets_of_2_32: u64,
+}
+
+impl Source<'_> {
+    fn fill(&mut self, requests: &mut Requests) {
+        let Self { options, random, zipf, gets_of_2_32 } = self;
+        requests.clear();
+        for _ in 0..options.batch * options.window {
+            let is_get = random.below(1 << 32) < *gets_of_2_32;
+            let operation = if is_get { Operation::Get } else { Operation::Set };
+            let item = match zipf {
+                None => random.below(options.items),
+                Some((zipf, random)) => u64::from(zipf.draw(random)),
+            };
+            requests.push(operation, item);
+        }
+    }
+}
+
+impl Flight for Call<'_> {
+    fn begin(&mut self, due: Instant) {
+        self.due = due;
+        self.source.fill(&mut self.requests);
+        self.client.begin(self.requests.keys.len());
+    }
+
+    fn advance(&mut self) -> Result<bool, BenchError> {
+        let Self { client, requests, due, outcome, .. } = self;
+        advance(client, requests, *due, outcome)
+    }
+}
+
+/// Sends and receives without waiting, and checks all answers; returns whether the call has ended.
+fn advance(
+    client: &mut Client,
+    requests: &Requests,
+    due: Instant,
+    outcome: &mut Outcome,
+) -> Result<bool, BenchError> {
     let mut wrong = None;
-    let (begun, mut answered) = (Instant::now(), 0);
-    let each = |number: usize, answer: Result<Response<'_>, ClientError>| {
+    let mut answered = 0;
+    let few = requests.keys.len() < TIMED;
+    // Of one moment: all that is read at once has come before.
+    let mut elapsed = None;
+    let mut each = |number: usize, answer: Result<Response<'_>, ClientError>| {
         match answer {
             Ok(response) if requests.is_right(number, &response) => {
-                let is_absent = response.status == Status::Absent;
-                outcome.absent += u64::from(is_absent);
+                outcome.absent += u64::from(response.status == Status::Absent);
             }
             Ok(response) => wrong = Some(format!("{:?}: {response:?}", requests.operations[number])),
             Err(error) => wrong = Some(error.to_string()),
         }
         answered += 1;
-        if answered % TIMED == 0 || borrowed.len() < TIMED {
-            outcome.latencies.record(begun.elapsed());
+        if few || answered % TIMED == 0 {
+            outcome.latencies.record(*elapsed.get_or_insert_with(|| due.elapsed()));
         }
     };
-    client.execute(&borrowed, each).map_err(BenchError::Io)?;
-    outcome.requests += borrowed.len() as u64;
-    wrong.map_or(Ok(()), |wrong| Err(BenchError::WrongAnswer(wrong)))
+    let borrowed: Vec<Request<'_>> = requests.each().collect();
+    let has_ended = client.advance(&borrowed, &mut each).map_err(BenchError::Io)?;
+    outcome.requests += answered as u64;
+    wrong.map_or(Ok(has_ended), |wrong| Err(BenchError::WrongAnswer(wrong)))
 }
 
 /// Stores the thread's share of the items.
@@ -111,29 +168,44 @@ pub(super) fn load(options: &UdpOptions, server: SocketAddr, thread: u64) -> Res
             requests.push(Operation::Set, item);
             item += options.threads;
         }
-        call(&mut client, &requests, &mut outcome)?;
+        client.begin(requests.keys.len());
+        let begun = Instant::now();
+        while !advance(&mut client, &requests, begun, &mut outcome)? {
+            std::thread::yield_now();
+        }
     }
     Ok(outcome)
 }
 
 /// Sends gets and sets of random items for a time.
-pub(super) fn drive(options: &UdpOptions, server: SocketAddr, thread: u64) -> Result<Outcome, BenchError> {
-    let mut client = connect(options, server)?;
-    let mut outcome = Outcome::default();
-    let mut requests = Requests::new(options);
-    let mut random = Random::new(options.seed, thread);
-    let gets_of_2_32 = (options.get_share * (1_u64 << 32) as f64) as u64;
-    let end = Instant::now() + Duration::from_secs_f64(options.seconds);
-    while Instant::now() < end {
-        requests.clear();
-        for _ in 0..options.batch * options.window {
-            let is_get = random.below(1 << 32) < gets_of_2_32;
-            let operation = if is_get { Operation::Get } else { Operation::Set };
-            requests.push(operation, random.below(options.items));
-        }
-        call(&mut client, &requests, &mut outcome)?;
+pub(super) fn drive(
+    options: &UdpOptions,
+    zipf: Option<&Zipf>,
+    server: SocketAddr,
+    thread: u64,
+) -> Result<Outcome, BenchError> {
+    let calls = (0..options.calls as u64).map(|call| {
+        let stream = thread * options.calls as u64 + call;
+        let zipf = zipf.map(|zipf| (zipf, SmallRng::seed_from_u64(mix(options.seed ^ mix(stream)))));
+        let gets_of_2_32 = (options.get_share * (1_u64 << 32) as f64) as u64;
+        let random = Random::new(options.seed, stream);
+        Ok(Call {
+            client: connect(options, server)?,
+            requests: Requests::new(options),
+            source: Source { options, random, zipf, gets_of_2_32 },
+            due: Instant::now(),
+            outcome: Outcome::default(),
+        })
+    });
+    let mut calls: Vec<Call<'_>> = calls.collect::<Result<_, BenchError>>()?;
+    let call_requests = (options.batch * options.window) as f64 * options.threads as f64;
+    let interval = options.rate.map(|rate| Duration::from_secs_f64(call_requests / rate));
+    fly(&mut calls, options.seconds, interval)?;
+    let mut all = Outcome::default();
+    for Call { client, mut outcome, .. } in calls {
+        let statistics = client.statistics();
+        (outcome.datagrams, outcome.resent) = (statistics.sent, statistics.resent);
+        all.add(&outcome);
     }
-    let statistics = client.statistics();
-    (outcome.datagrams, outcome.resent) = (statistics.sent, statistics.resent);
-    Ok(outcome)
+    Ok(all)
 }

@@ -11,6 +11,7 @@ use alluvium_io::datagrams::{Burst, Datagrams as _, Outgoing, SystemDatagrams};
 use alluvium_protocol::datagram::{DATAGRAM_BYTES_MAX, HEADER_BYTES, Padding, REQUEST_HEAD_BYTES};
 
 use super::UdpOptions;
+use super::flight::{Flight, fly};
 use crate::error::BenchError;
 use crate::process::thread_cpu_time;
 
@@ -67,34 +68,73 @@ fn datagram_bytes(options: &UdpOptions) -> usize {
     Padding::Train.end(HEADER_BYTES + options.batch * (REQUEST_HEAD_BYTES + 8)).min(DATAGRAM_BYTES_MAX)
 }
 
-/// Sends datagrams of the benchmark's size to the echo for a time, a window at a time; returns how many came back.
-pub(super) fn drive(options: &UdpOptions, echo: SocketAddr) -> Result<u64, BenchError> {
-    let run = || -> io::Result<u64> {
-        let mut socket = SystemDatagrams::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
-        let (mut burst, mut outgoing) = (Burst::new(32), Outgoing::new(512 << 10));
-        let bytes = datagram_bytes(options);
-        let mut echoed = 0;
-        let end = Instant::now() + Duration::from_secs_f64(options.seconds);
-        while Instant::now() < end {
-            for _ in 0..options.window {
-                if let Some(room) = outgoing.room(bytes) {
+/// Datagrams to the echo that are under way.
+struct Echoes {
+    socket: SystemDatagrams,
+    burst: Burst,
+    outgoing: Outgoing,
+    echo: SocketAddr,
+    bytes: usize,
+    window: usize,
+    missing: usize,
+    /// When those that are missing are lost.
+    lost_at: Instant,
+    has_begun: bool,
+    echoed: u64,
+}
+
+impl Echoes {
+    fn new(options: &UdpOptions, echo: SocketAddr) -> Result<Self, BenchError> {
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Ok(Self {
+            socket: SystemDatagrams::bind(any).map_err(BenchError::Io)?,
+            burst: Burst::new(32),
+            outgoing: Outgoing::new(512 << 10),
+            echo,
+            bytes: datagram_bytes(options),
+            window: options.window,
+            missing: 0,
+            lost_at: Instant::now(),
+            has_begun: false,
+            echoed: 0,
+        })
+    }
+}
+
+impl Flight for Echoes {
+    fn begin(&mut self, due: Instant) {
+        self.has_begun = false;
+        self.lost_at = due + Duration::from_millis(200);
+    }
+
+    fn advance(&mut self) -> Result<bool, BenchError> {
+        if !self.has_begun {
+            self.has_begun = true;
+            for _ in 0..self.window {
+                if let Some(room) = self.outgoing.room(self.bytes) {
                     room[0] = room[0].wrapping_add(1);
-                    outgoing.commit(echo, bytes);
+                    self.outgoing.commit(self.echo, self.bytes);
                 }
             }
-            let mut missing = socket.send_burst(&mut outgoing)?;
-            let lost = Instant::now() + Duration::from_millis(200);
-            while missing > 0 && Instant::now() < lost {
-                match socket.receive_burst(&mut burst)? {
-                    0 => socket.wait(Duration::from_millis(1))?,
-                    came => {
-                        missing = missing.saturating_sub(came);
-                        echoed += came as u64;
-                    }
+            self.missing = self.socket.send_burst(&mut self.outgoing).map_err(BenchError::Io)?;
+        }
+        loop {
+            match self.socket.receive_burst(&mut self.burst).map_err(BenchError::Io)? {
+                0 => return Ok(self.missing == 0 || Instant::now() >= self.lost_at),
+                came => {
+                    self.missing = self.missing.saturating_sub(came);
+                    self.echoed += came as u64;
                 }
             }
         }
-        Ok(echoed)
-    };
-    run().map_err(BenchError::Io)
+    }
+}
+
+/// Sends datagrams of the benchmark's size to the echo for a time, as requests are sent to a server; returns how many
+/// came back.
+pub(super) fn drive(options: &UdpOptions, echo: SocketAddr) -> Result<u64, BenchError> {
+    let echoes = (0..options.calls).map(|_| Echoes::new(options, echo));
+    let mut echoes: Vec<Echoes> = echoes.collect::<Result<_, BenchError>>()?;
+    fly(&mut echoes, options.seconds, None)?;
+    Ok(echoes.iter().map(|echoes| echoes.echoed).sum())
 }

@@ -6,25 +6,28 @@
 
 mod client;
 mod echo;
+mod flight;
 mod options;
 mod server;
 mod threads;
 
-pub use options::UdpOptions;
+pub use options::{Direction, Mode, UdpOptions};
 
 use std::thread;
-use std::time::Duration;
 
+use crate::cache::requests::Zipf;
 use crate::error::BenchError;
 use crate::latencies::Latencies;
 use crate::measurement::Measurement;
 use crate::report::Report;
 use echo::Echo;
 use server::{Counted, Target};
+use threads::WorkerTime;
 
 /// What one thread of the client has done.
 #[derive(Default)]
 struct Outcome {
+    /// Requests that were answered.
     requests: u64,
     absent: u64,
     datagrams: u64,
@@ -59,26 +62,38 @@ fn measure(options: &UdpOptions, target: &Target, report: &mut Report) -> Result
         Measurement::new("udp", case)
             .config("batch", options.batch)
             .config("window", options.window)
+            .config("calls", options.calls)
             .config("threads", options.threads)
             .config("workers", options.workers)
             .config("items", options.items)
             .config("value_bytes", options.value_size)
             .config("get_share", options.get_share)
+            .config("skew", options.skew)
+            .config("rate", options.rate)
     };
     on_threads(options, |number| client::load(options, target.address, number))?;
     let echo = Echo::start()?;
-    let echoed = echo::drive(options, echo.address);
+    let echoed = on_threads(options, |_| {
+        let echoed = echo::drive(options, echo.address)?;
+        Ok(Outcome { requests: echoed, ..Outcome::default() })
+    });
     let used = echo.stop()?;
-    let echoed = echoed?;
+    let echoed = echoed?.requests;
     let echo_per_s = echoed as f64 / options.seconds;
     let echo_ns = used.as_nanos() as f64 / echoed.max(1) as f64;
     report.add(
         base("echo").metric("raw_echo_per_s", echo_per_s).metric("raw_echo_cpu_ns_per_datagram", echo_ns),
     )?;
-    let before = (target.processor_time()?, target.counted()?);
-    let outcome = on_threads(options, |number| client::drive(options, target.address, number))?;
-    let after = (target.processor_time()?, target.counted()?);
-    report.add(rates(base("run"), options, &outcome, &before, &after))?;
+    let zipf = (options.skew > 0.0).then(|| Zipf::new(options.items, options.skew));
+    let before = (target.worker_times()?, target.counted()?);
+    let outcome =
+        on_threads(options, |number| client::drive(options, zipf.as_ref(), target.address, number))?;
+    let after = (target.worker_times()?, target.counted()?);
+    let mut run = base("run");
+    if options.address.is_none() {
+        run = run.config("mode", options.mode.name()).config("direction", options.direction.name());
+    }
+    report.add(rates(run, options, &outcome, &before, &after))?;
     if outcome.absent > 0 && options.address.is_none() {
         return Err(BenchError::WrongAnswer(format!("{} items are absent", outcome.absent)));
     }
@@ -89,21 +104,29 @@ fn rates(
     measurement: Measurement,
     options: &UdpOptions,
     outcome: &Outcome,
-    before: &(Duration, Counted),
-    after: &(Duration, Counted),
+    before: &(Vec<WorkerTime>, Counted),
+    after: &(Vec<WorkerTime>, Counted),
 ) -> Measurement {
     let requests = outcome.requests.max(1) as f64;
-    let used = after.0.saturating_sub(before.0);
-    let cpu_ns = used.as_nanos() as f64 / requests;
-    let bursts = after.1.bursts.saturating_sub(before.1.bursts);
-    let received = after.1.received.saturating_sub(before.1.received);
+    let workers: Vec<WorkerTime> = after.0.iter().map(|worker| worker.since(&before.0)).collect();
+    let nanoseconds = |worker: &WorkerTime| worker.used.as_nanos() as f64;
+    let cpu_ns = workers.iter().map(nanoseconds).sum::<f64>() / requests;
+    let busiest_ns = workers.iter().map(nanoseconds).fold(0.0, f64::max) / requests;
+    let sleeps: u64 = workers.iter().map(|worker| worker.sleeps).sum();
+    let counted = |of: fn(&Counted) -> u64| of(&after.1).saturating_sub(of(&before.1)) as f64;
+    let bursts = counted(|counted| counted.bursts).max(1.0);
     let measurement = measurement
         .metric("ops_per_s", requests / options.seconds)
         .metric("server_cpu_ns_per_op", cpu_ns)
         .metric("ops_per_s_per_core", 1e9 / cpu_ns)
-        .metric("burst_mean", received as f64 / bursts.max(1) as f64)
+        // What all workers serve that have a processor each: the busiest one is the limit.
+        .metric("ops_per_s_of_all_cores", 1e9 / busiest_ns)
+        .metric("burst_mean", counted(|counted| counted.received) / bursts)
+        .metric("sleeps_per_burst", sleeps as f64 / bursts)
+        .metric("handed_over_per_op", counted(|counted| counted.handed_over) / requests)
+        .metric("not_handed_over", counted(|counted| counted.not_handed_over))
         .metric("loss", outcome.resent as f64 / outcome.datagrams.max(1) as f64)
-        .metric("dropped", after.1.dropped.saturating_sub(before.1.dropped))
+        .metric("dropped", counted(|counted| counted.dropped))
         .metric("absent", outcome.absent);
     outcome.latencies.report(measurement)
 }

@@ -3,8 +3,59 @@
 use std::net::SocketAddr;
 
 use alluvium_base::units;
+use alluvium_server::UdpMode;
+use clap::ValueEnum;
 
 use crate::error::BenchError;
+
+/// Which workers execute a request; MICA's names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Mode {
+    /// All.
+    Crcw,
+    /// All for reads, the owner of the key for writes.
+    Crew,
+    /// The owner of the key.
+    Erew,
+}
+
+impl Mode {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Crcw => "crcw",
+            Self::Crew => "crew",
+            Self::Erew => "erew",
+        }
+    }
+
+    pub(super) fn of_server(self) -> UdpMode {
+        match self {
+            Self::Crcw => UdpMode::Shared,
+            Self::Crew => UdpMode::ConcurrentReads,
+            Self::Erew => UdpMode::Exclusive,
+        }
+    }
+}
+
+/// Who sends a request to a worker that executes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Direction {
+    /// The client, by the server's directory.
+    Client,
+    /// The server: clients send to all workers in turn, and these hand requests over.
+    Software,
+}
+
+impl Direction {
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Client => "client",
+            Self::Software => "software",
+        }
+    }
+}
 
 /// Options of `bench udp`.
 #[derive(Clone, Debug, clap::Args)]
@@ -12,9 +63,12 @@ pub struct UdpOptions {
     /// Requests in a datagram
     #[arg(long, default_value_t = 25)]
     pub batch: usize,
-    /// Datagrams that are sent at a time; the next ones follow when all are answered
+    /// Datagrams of a call, which are sent at a time
     #[arg(long, default_value_t = 64)]
     pub window: usize,
+    /// Calls of each thread that are under way at a time, so that the server has the next one while replies are read
+    #[arg(long, default_value_t = 4)]
+    pub calls: usize,
     /// Threads of this client
     #[arg(long, default_value_t = 1)]
     pub threads: u64,
@@ -27,6 +81,12 @@ pub struct UdpOptions {
     /// Share of gets; the others are sets
     #[arg(long, default_value_t = 0.95)]
     pub get_share: f64,
+    /// How uneven the popularity of items is, by Zipf's law; 0 for all alike, 0.99 as in MICA's measurements
+    #[arg(long, default_value_t = 0.0)]
+    pub skew: f64,
+    /// Requests a second that are offered, whether the server keeps up or not; without it, as many as it answers
+    #[arg(long)]
+    pub rate: Option<f64>,
     /// How long datagrams are sent to the echo, and then requests to the server
     #[arg(long, default_value_t = 5.0)]
     pub seconds: f64,
@@ -42,6 +102,12 @@ pub struct UdpOptions {
     /// Workers of the server that is started
     #[arg(long, default_value_t = 1)]
     pub workers: usize,
+    /// Which of its workers execute a request
+    #[arg(long, value_enum, default_value_t = Mode::Crcw, conflicts_with = "address")]
+    pub mode: Mode,
+    /// Who sends a request to such a worker
+    #[arg(long, value_enum, default_value_t = Direction::Client, conflicts_with = "address")]
+    pub direction: Direction,
     /// Size of its cache
     #[arg(long, default_value = "256MiB", value_parser = units::parse_bytes)]
     pub cache: u64,
@@ -58,15 +124,20 @@ impl Default for UdpOptions {
         Self {
             batch: 25,
             window: 64,
+            calls: 4,
             threads: 1,
             items: 1_000_000,
             value_size: 8,
             get_share: 0.95,
+            skew: 0.0,
+            rate: None,
             seconds: 5.0,
             address: None,
             info: None,
             pid: None,
             workers: 1,
+            mode: Mode::Crcw,
+            direction: Direction::Client,
             cache: 256 << 20,
             poll_us: 0,
             seed: 1,
@@ -76,13 +147,18 @@ impl Default for UdpOptions {
 
 impl UdpOptions {
     pub(super) fn check(&self) -> Result<(), BenchError> {
-        let positive = [self.batch as u64, self.window as u64, self.threads, self.items, self.workers as u64];
+        let [batch, window, calls, workers] =
+            [self.batch, self.window, self.calls, self.workers].map(|number| number as u64);
+        let positive = [batch, window, calls, self.threads, self.items, workers];
         if positive.contains(&0) || self.window > 256 || !(8..=1_400).contains(&self.value_size) {
             return Err(BenchError::Usage(
-                "batch, window, threads, items and workers are at least 1, a window has at most 256 datagrams, a value \
-                 8 to 1400 bytes"
+                "batch, window, calls, threads, items and workers are at least 1, a window has at most 256 datagrams, \
+                 a value 8 to 1400 bytes"
                     .into(),
             ));
+        }
+        if !(0.0..10.0).contains(&self.skew) || !self.rate.is_none_or(|rate| rate >= 1.0) {
+            return Err(BenchError::Usage("a skew is at least 0 and below 10, a rate at least 1".into()));
         }
         Ok(())
     }

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use alluvium_server::{CacheSettings, CacheStore, Server, ServerError, ServerOptions, ShutdownHandle};
 
-use super::{UdpOptions, threads};
+use super::threads::{self, WorkerTime};
+use super::{Direction, UdpOptions};
 use crate::error::BenchError;
 
 /// The server under test: one that runs already, or one of this process.
@@ -26,6 +27,8 @@ pub(super) struct Counted {
     pub bursts: u64,
     pub received: u64,
     pub dropped: u64,
+    pub handed_over: u64,
+    pub not_handed_over: u64,
 }
 
 fn failed(what: impl std::fmt::Display) -> BenchError {
@@ -45,6 +48,8 @@ impl Target {
         let server_options = ServerOptions {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             udp_port: Some(0),
+            udp_mode: options.mode.of_server(),
+            udp_hands_over: options.direction == Direction::Software,
             udp_poll: Duration::from_micros(options.poll_us),
             workers: NonZeroUsize::new(options.workers).unwrap_or(NonZeroUsize::MIN),
             ..ServerOptions::default()
@@ -63,9 +68,9 @@ impl Target {
         thread.join().expect("no panic").map_err(failed)
     }
 
-    /// Processor time that its workers have used.
-    pub(super) fn processor_time(&self) -> Result<Duration, BenchError> {
-        threads::processor_time(self.process)
+    /// Processor time that each of its workers has used.
+    pub(super) fn worker_times(&self) -> Result<Vec<WorkerTime>, BenchError> {
+        threads::worker_times(self.process)
     }
 
     /// What it has counted, by `INFO`.
@@ -81,6 +86,8 @@ impl Target {
                 "datagram_bursts" => counted.bursts = value,
                 "datagrams_received" => counted.received = value,
                 "datagrams_dropped" => counted.dropped = value,
+                "datagram_requests_handed_over" => counted.handed_over = value,
+                "datagrams_not_handed_over" => counted.not_handed_over = value,
                 _ => {}
             }
         }

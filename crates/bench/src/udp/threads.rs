@@ -6,24 +6,49 @@ use std::time::Duration;
 
 use crate::error::BenchError;
 
-/// Processor time that the workers of a server have used.
-pub(super) fn processor_time(process: u32) -> Result<Duration, BenchError> {
-    let mut nanoseconds = 0;
-    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        let directory = thread?.path();
-        if is_worker(&directory) {
-            // A thread may have ended meanwhile.
-            let text = fs::read_to_string(directory.join("schedstat")).unwrap_or_default();
-            let first = text.split_whitespace().next().and_then(|first| first.parse::<u64>().ok());
-            nanoseconds += first.unwrap_or(0);
-        }
-    }
-    Ok(Duration::from_nanos(nanoseconds))
+/// What a worker of a server has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WorkerTime {
+    pub number: usize,
+    pub used: Duration,
+    /// How often it has slept.
+    pub sleeps: u64,
 }
 
-/// Whether the name of a thread is `serve-` and a number.
-fn is_worker(directory: &Path) -> bool {
+impl WorkerTime {
+    /// What it has used since then.
+    pub(super) fn since(&self, before: &[Self]) -> Self {
+        let before = before.iter().find(|before| before.number == self.number).copied().unwrap_or_default();
+        Self {
+            number: self.number,
+            used: self.used.saturating_sub(before.used),
+            sleeps: self.sleeps.saturating_sub(before.sleeps),
+        }
+    }
+}
+
+/// What each worker of a server has used.
+pub(super) fn worker_times(process: u32) -> Result<Vec<WorkerTime>, BenchError> {
+    let mut workers = Vec::new();
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        let directory = thread?.path();
+        if let Some(number) = worker_number(&directory) {
+            // A thread may have ended meanwhile.
+            let text = fs::read_to_string(directory.join("schedstat")).unwrap_or_default();
+            let used = text.split_whitespace().next().and_then(|first| first.parse().ok());
+            let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
+            let sleeps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            let sleeps = sleeps.and_then(|sleeps| sleeps.trim().parse().ok());
+            let used = Duration::from_nanos(used.unwrap_or(0));
+            workers.push(WorkerTime { number, used, sleeps: sleeps.unwrap_or(0) });
+        }
+    }
+    Ok(workers)
+}
+
+/// The number in the name of a thread, if that is `serve-` and a number.
+fn worker_number(directory: &Path) -> Option<usize> {
     let name = fs::read_to_string(directory.join("comm")).unwrap_or_default();
-    let number = name.trim_end().strip_prefix("serve-");
-    number.is_some_and(|number| number.bytes().all(|byte| byte.is_ascii_digit()))
+    let number = name.trim_end().strip_prefix("serve-")?;
+    number.parse().ok()
 }
