@@ -59,17 +59,17 @@ impl Call {
     }
 
     /// Puts requests into datagrams, as far as there are slots; `send` is called with each datagram that is ready.
-    pub(crate) fn fill(
+    pub(crate) fn fill<'r>(
         &mut self,
         now: Duration,
         direction: &mut Direction,
-        requests: &[Request<'_>],
+        request_of: &dyn Fn(usize) -> Request<'r>,
         each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
         send: &mut dyn FnMut(SocketAddr, &[u8]),
     ) {
         let bytes_max = direction.datagram_bytes_max();
         while let Some(number) = self.pending.front().copied() {
-            let request = &requests[number as usize];
+            let request = &request_of(number as usize);
             let Some(destination) = direction.destination(request) else { break };
             let open = self.open.iter().position(|slot| match (destination, &self.slots[*slot]) {
                 (Destination::Any, slot) => slot.is_for_any,

@@ -114,6 +114,18 @@ impl<D: Datagrams> Client<D> {
         requests: &[Request<'_>],
         each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
     ) -> io::Result<bool> {
+        self.advance_by(&|number| requests[number], each)
+    }
+
+    /// Like [`Client::advance`], with a function that returns the request of a number.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn advance_by<'r>(
+        &mut self,
+        request_of: &dyn Fn(usize) -> Request<'r>,
+        each: &mut dyn FnMut(usize, Result<Response<'_>, ClientError>),
+    ) -> io::Result<bool> {
         while self.call.left > 0 && self.socket.receive_burst(&mut self.burst)? > 0 {
             self.take_replies(each);
         }
@@ -148,7 +160,7 @@ impl<D: Datagrams> Client<D> {
         }
         if direction.is_known() {
             let resent = call.resend(now, options.resend_after, &mut send);
-            call.fill(now, direction, requests, each, &mut send);
+            call.fill(now, direction, request_of, each, &mut send);
             statistics.resent += resent;
         }
         socket.send_burst(outgoing)?;

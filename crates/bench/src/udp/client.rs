@@ -21,15 +21,18 @@ const RESEND_AFTER: Duration = Duration::from_millis(200);
 /// Keys and values of one call.
 struct Requests {
     operations: Vec<(Operation, u64)>,
-    keys: Vec<[u8; 8]>,
+    /// One after the other, as the values.
+    keys: Vec<u8>,
+    key_bytes: usize,
     values: Vec<u8>,
     value_bytes: usize,
 }
 
 impl Requests {
     fn new(options: &UdpOptions) -> Self {
-        let value_bytes = options.value_size as usize;
-        Self { operations: Vec::new(), keys: Vec::new(), values: Vec::new(), value_bytes }
+        let (key_bytes, value_bytes) = (options.key_size as usize, options.value_size as usize);
+        let (operations, keys, values) = Default::default();
+        Self { operations, keys, key_bytes, values, value_bytes }
     }
 
     fn clear(&mut self) {
@@ -40,21 +43,23 @@ impl Requests {
 
     fn push(&mut self, operation: Operation, item: u64) {
         self.operations.push((operation, item));
-        self.keys.push(item.to_le_bytes());
+        self.keys.extend_from_slice(&item.to_le_bytes());
+        self.keys.resize(self.operations.len() * self.key_bytes, 0xa5);
         let start = self.values.len();
         self.values.resize(start + self.value_bytes, 0x5a);
         self.values[start..start + 8].copy_from_slice(&mix(item).to_le_bytes());
     }
 
-    fn each(&self) -> impl Iterator<Item = Request<'_>> {
-        let parts = self.operations.iter().zip(&self.keys).zip(self.values.chunks_exact(self.value_bytes));
-        parts.map(|(((operation, _), key), value)| Request {
-            operation: *operation,
-            key,
+    fn get(&self, number: usize) -> Request<'_> {
+        let (operation, _) = self.operations[number];
+        let value = &self.values[number * self.value_bytes..][..self.value_bytes];
+        Request {
+            operation,
+            key: &self.keys[number * self.key_bytes..][..self.key_bytes],
             value: if operation.has_value() { value } else { &[] },
             opaque: 0,
             expiry_s: 0,
-        })
+        }
     }
 
     fn is_right(&self, number: usize, response: &Response<'_>) -> bool {
@@ -74,7 +79,7 @@ fn connect(options: &UdpOptions, server: SocketAddr) -> Result<Client, BenchErro
         deadline: Duration::from_secs(10),
         resend_after: RESEND_AFTER,
         requests_per_datagram_max: options.batch,
-        datagrams_in_flight_max: options.window,
+        datagrams_in_flight_max: options.window(),
     };
     Client::with_options(server, given).map_err(BenchError::Io)
 }
@@ -100,7 +105,7 @@ impl Source<'_> {
     fn fill(&mut self, requests: &mut Requests) {
         let Self { options, random, zipf, gets_of_2_32 } = self;
         requests.clear();
-        for _ in 0..options.batch * options.window {
+        for _ in 0..options.batch * options.window() {
             let is_get = random.below(1 << 32) < *gets_of_2_32;
             let operation = if is_get { Operation::Get } else { Operation::Set };
             let item = match zipf {
@@ -116,7 +121,7 @@ impl Flight for Call<'_> {
     fn begin(&mut self, due: Instant) {
         self.due = due;
         self.source.fill(&mut self.requests);
-        self.client.begin(self.requests.keys.len());
+        self.client.begin(self.requests.operations.len());
     }
 
     fn advance(&mut self) -> Result<bool, BenchError> {
@@ -134,7 +139,7 @@ fn advance(
 ) -> Result<bool, BenchError> {
     let mut wrong = None;
     let mut answered = 0;
-    let few = requests.keys.len() < TIMED;
+    let few = requests.operations.len() < TIMED;
     // Of one moment: all that is read at once has come before.
     let mut elapsed = None;
     let mut each = |number: usize, answer: Result<Response<'_>, ClientError>| {
@@ -150,8 +155,8 @@ fn advance(
             outcome.latencies.record(*elapsed.get_or_insert_with(|| due.elapsed()));
         }
     };
-    let borrowed: Vec<Request<'_>> = requests.each().collect();
-    let has_ended = client.advance(&borrowed, &mut each).map_err(BenchError::Io)?;
+    let has_ended =
+        client.advance_by(&|number| requests.get(number), &mut each).map_err(BenchError::Io)?;
     outcome.requests += answered as u64;
     wrong.map_or(Ok(has_ended), |wrong| Err(BenchError::WrongAnswer(wrong)))
 }
@@ -164,11 +169,11 @@ pub(super) fn load(options: &UdpOptions, server: SocketAddr, thread: u64) -> Res
     let mut item = thread;
     while item < options.items {
         requests.clear();
-        while requests.keys.len() < options.batch * options.window && item < options.items {
+        while requests.operations.len() < options.batch * options.window() && item < options.items {
             requests.push(Operation::Set, item);
             item += options.threads;
         }
-        client.begin(requests.keys.len());
+        client.begin(requests.operations.len());
         let begun = Instant::now();
         while !advance(&mut client, &requests, begun, &mut outcome)? {
             std::thread::yield_now();
@@ -198,7 +203,7 @@ pub(super) fn drive(
         })
     });
     let mut calls: Vec<Call<'_>> = calls.collect::<Result<_, BenchError>>()?;
-    let call_requests = (options.batch * options.window) as f64 * options.threads as f64;
+    let call_requests = (options.batch * options.window()) as f64 * options.threads as f64;
     let interval = options.rate.map(|rate| Duration::from_secs_f64(call_requests / rate));
     fly(&mut calls, options.seconds, interval)?;
     let mut all = Outcome::default();

@@ -8,7 +8,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use alluvium_io::datagrams::{Burst, Datagrams as _, Outgoing, SystemDatagrams};
-use alluvium_protocol::datagram::{DATAGRAM_BYTES_MAX, HEADER_BYTES, Padding, REQUEST_HEAD_BYTES};
 
 use super::UdpOptions;
 use super::flight::{Flight, fly};
@@ -63,11 +62,6 @@ fn serve(mut socket: SystemDatagrams, is_stopped: &AtomicBool) -> io::Result<Dur
     Ok(thread_cpu_time())
 }
 
-/// Bytes of a datagram with the requests of the benchmark, nearly all of them gets.
-fn datagram_bytes(options: &UdpOptions) -> usize {
-    Padding::Train.end(HEADER_BYTES + options.batch * (REQUEST_HEAD_BYTES + 8)).min(DATAGRAM_BYTES_MAX)
-}
-
 /// Datagrams to the echo that are under way.
 struct Echoes {
     socket: SystemDatagrams,
@@ -91,8 +85,8 @@ impl Echoes {
             burst: Burst::new(32),
             outgoing: Outgoing::new(512 << 10),
             echo,
-            bytes: datagram_bytes(options),
-            window: options.window,
+            bytes: options.datagram_bytes(),
+            window: options.window(),
             missing: 0,
             lost_at: Instant::now(),
             has_begun: false,

@@ -61,11 +61,12 @@ fn measure(options: &UdpOptions, target: &Target, report: &mut Report) -> Result
     let base = |case: &str| {
         Measurement::new("udp", case)
             .config("batch", options.batch)
-            .config("window", options.window)
+            .config("window", options.window())
             .config("calls", options.calls)
             .config("threads", options.threads)
             .config("workers", options.workers)
             .config("items", options.items)
+            .config("key_bytes", options.key_size)
             .config("value_bytes", options.value_size)
             .config("get_share", options.get_share)
             .config("skew", options.skew)

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use alluvium_base::units;
+use alluvium_protocol::datagram::{DATAGRAM_BYTES_MAX, HEADER_BYTES, Padding, REQUEST_HEAD_BYTES};
 use alluvium_server::UdpMode;
 use clap::ValueEnum;
 
@@ -63,9 +64,9 @@ pub struct UdpOptions {
     /// Requests in a datagram
     #[arg(long, default_value_t = 25)]
     pub batch: usize,
-    /// Datagrams of a call, which are sent at a time
-    #[arg(long, default_value_t = 64)]
-    pub window: usize,
+    /// Datagrams of a call, which are sent at a time; by default those that fit in 48 KiB, 256 at most
+    #[arg(long)]
+    pub window: Option<usize>,
     /// Calls of each thread that are under way at a time, so that the server has the next one while replies are read
     #[arg(long, default_value_t = 4)]
     pub calls: usize,
@@ -75,7 +76,10 @@ pub struct UdpOptions {
     /// Number of items
     #[arg(long, default_value_t = 1_000_000)]
     pub items: u64,
-    /// Bytes of a value, 8 at least; a key has 8
+    /// Bytes of a key, 8 at least
+    #[arg(long, default_value = "8", value_parser = units::parse_bytes)]
+    pub key_size: u64,
+    /// Bytes of a value, 8 at least
     #[arg(long, default_value = "8", value_parser = units::parse_bytes)]
     pub value_size: u64,
     /// Share of gets; the others are sets
@@ -123,10 +127,11 @@ impl Default for UdpOptions {
     fn default() -> Self {
         Self {
             batch: 25,
-            window: 64,
+            window: None,
             calls: 4,
             threads: 1,
             items: 1_000_000,
+            key_size: 8,
             value_size: 8,
             get_share: 0.95,
             skew: 0.0,
@@ -146,14 +151,29 @@ impl Default for UdpOptions {
 }
 
 impl UdpOptions {
+    /// Datagrams of a call. Four calls have room in the buffer of a socket, and a worker that has slept for lack of
+    /// requests finds so many that waking it costs little.
+    pub(super) fn window(&self) -> usize {
+        self.window.unwrap_or_else(|| ((48 << 10) / self.datagram_bytes()).clamp(1, 256))
+    }
+
+    /// Bytes of a datagram with requests, nearly all of them gets.
+    pub(super) fn datagram_bytes(&self) -> usize {
+        let key_bytes = (self.key_size as usize).next_multiple_of(8);
+        let content = self.batch.saturating_mul(REQUEST_HEAD_BYTES + key_bytes);
+        Padding::Train.end(HEADER_BYTES.saturating_add(content).min(DATAGRAM_BYTES_MAX)).min(DATAGRAM_BYTES_MAX)
+    }
+
     pub(super) fn check(&self) -> Result<(), BenchError> {
         let [batch, window, calls, workers] =
-            [self.batch, self.window, self.calls, self.workers].map(|number| number as u64);
+            [self.batch, self.window(), self.calls, self.workers].map(|number| number as u64);
         let positive = [batch, window, calls, self.threads, self.items, workers];
-        if positive.contains(&0) || self.window > 256 || !(8..=1_400).contains(&self.value_size) {
+        let (key, value) = (self.key_size, self.value_size);
+        let is_sized = key >= 8 && value >= 8 && key.saturating_add(value) <= 1_400;
+        if positive.contains(&0) || self.window() > 256 || !is_sized {
             return Err(BenchError::Usage(
                 "batch, window, calls, threads, items and workers are at least 1, a window has at most 256 datagrams, \
-                 a value 8 to 1400 bytes"
+                 a key and a value at least 8 bytes and both together at most 1400"
                     .into(),
             ));
         }

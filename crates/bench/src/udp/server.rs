@@ -41,7 +41,7 @@ impl Target {
             return Ok(Self { address, info, process, own: None });
         }
         let settings = CacheSettings {
-            item_bytes_mean: Some(8 + options.value_size as usize),
+            item_bytes_mean: Some((options.key_size + options.value_size) as usize),
             ..CacheSettings::new(options.cache)
         };
         let store = CacheStore::new(settings, options.workers).map_err(failed)?;

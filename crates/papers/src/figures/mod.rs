@@ -11,8 +11,14 @@ mod lim_4_14;
 mod lim_4_15;
 mod lim_4_9;
 mod mica;
+mod mica_5_10;
+mod mica_5_11;
 mod mica_5_12;
+mod mica_5_13;
+mod mica_5_14;
 mod mica_5_16;
+mod mica_net;
+mod mica_table_5_1;
 mod scale;
 mod silt_8;
 mod skimpy_4;
@@ -62,14 +68,19 @@ pub struct FigureOptions {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 17] = [
+const FIGURES: [(&str, Draw); 22] = [
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
     ("lim-4.14", lim_4_14::draw),
     ("lim-4.15", lim_4_15::draw),
+    ("mica-5.10", mica_5_10::draw),
+    ("mica-5.11", mica_5_11::draw),
     ("mica-5.12", mica_5_12::draw),
+    ("mica-5.13", mica_5_13::draw),
+    ("mica-5.14", mica_5_14::draw),
     ("mica-5.16", mica_5_16::draw),
+    ("mica-table-5.1", mica_table_5_1::draw),
     ("silt-8", silt_8::draw),
     ("skimpy-4", skimpy_4::draw),
     ("slb-2.7", slb_2_7::draw),

@@ -95,6 +95,19 @@ impl<'a, 'i, 'b, D: Datagrams> Batch<'a, 'i, 'b, D> {
         self.push(Step::End { cookie: header.cookie });
     }
 
+    /// Answers requests as if they had been executed.
+    #[cfg(test)]
+    pub(super) fn pretend(
+        &mut self,
+        peer: SocketAddr,
+        header: &Header,
+        requests: impl Iterator<Item = Request<'b>> + Clone,
+    ) {
+        self.push(Step::Begin { peer, sequence: header.sequence, requests: requests.clone().count() });
+        requests.for_each(|request| self.push(Step::Done { status: Status::Done, opaque: request.opaque }));
+        self.push(Step::End { cookie: header.cookie });
+    }
+
     /// The next request of the datagram.
     #[inline]
     fn add(&mut self, request: &Request<'b>) {

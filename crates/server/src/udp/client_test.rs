@@ -9,51 +9,11 @@ use alluvium_client::{Client, ClientError, ClientOptions, Operation, Request, Re
 use alluvium_io::SimulatedClock;
 use alluvium_io::datagrams::{NetworkFaults, SimulatedDatagrams, SimulatedNetwork};
 
-use alluvium_protocol::datagram::Mode;
-
-use super::counters::Counters;
-use super::{Directing, Handing, Items, Service, Way};
+use super::Way;
+use super::simulated_workers::{FAULTS, Random, STEP, Value, WAYS, Workers, server};
 use crate::store::{DatabaseNumber, Databases as _};
-use crate::{CacheSettings, CacheStore};
 
 const KEYS: u64 = 12;
-const STEP: Duration = Duration::from_millis(1);
-const DELAY_STEPS_MAX: u64 = 30;
-const FAULTS: NetworkFaults = NetworkFaults {
-    loss_of_256: 26,
-    duplication_of_256: 26,
-    delay_steps_max: DELAY_STEPS_MAX,
-    datagram_bytes_max: 1452,
-};
-
-const fn way(mode: Mode, hands_over: bool) -> Way {
-    Way { mode, hands_over }
-}
-
-/// All ways by which requests reach the worker that executes them.
-const WAYS: [Way; 6] = [
-    way(Mode::Shared, false),
-    way(Mode::ConcurrentReads, false),
-    way(Mode::Exclusive, false),
-    way(Mode::Shared, true),
-    way(Mode::ConcurrentReads, true),
-    way(Mode::Exclusive, true),
-];
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % bound
-    }
-}
-
-type Value = Option<Vec<u8>>;
-
 /// What the workers have stored under each key, and when.
 #[derive(Default)]
 struct History(HashMap<Vec<u8>, Vec<(u64, Value)>>);
@@ -75,58 +35,11 @@ impl History {
     }
 }
 
-/// Workers over one cache.
-struct Workers {
-    services: Vec<Service<SimulatedDatagrams>>,
-    counters: Vec<Counters>,
-    store: CacheStore,
-    history: History,
-    directing: Arc<Directing>,
-    moves: usize,
-}
-
-impl Workers {
-    fn new(network: &SimulatedNetwork, clock: &SimulatedClock, count: u16, way: Way) -> Self {
-        let addresses: Vec<SocketAddr> =
-            (0..count).map(|number| SocketAddr::from(([10, 0, 0, 1], 100 + number))).collect();
-        let directing = Arc::new(Directing::new(&addresses, way, Arc::new(clock.clone())));
-        let ends = Handing::between(addresses.len()).into_iter().enumerate();
-        let service = |((number, handing), address): ((usize, Handing), &SocketAddr)| {
-            let handing = way.hands_over.then_some(handing);
-            Service::new(network.bind(*address), Arc::clone(&directing), number, handing)
-        };
-        let services = ends.zip(&addresses).map(service).collect();
-        Self {
-            services,
-            counters: addresses.iter().map(|_| Counters::default()).collect(),
-            store: CacheStore::new(CacheSettings::new(16 << 20), usize::from(count)).unwrap(),
-            history: History::default(),
-            directing,
-            moves: 0,
-        }
-    }
-
-    /// The workers get another directory, in which the partitions are elsewhere.
-    fn move_partitions(&mut self) {
-        self.moves += 1;
-        self.directing = Arc::new(self.directing.redirected(self.moves));
-        let directing = &self.directing;
-        self.services.iter_mut().for_each(|service| service.direct(Arc::clone(directing)));
-    }
-
-    fn serve(&mut self, step: u64) {
-        let Self { services, counters, store, history, .. } = self;
-        let database = store.database(DatabaseNumber::FIRST);
-        let mut changed = |key: &[u8], _| {
-            let mut value = None;
-            database.get_any(key, &mut |found| value = Some(found.value.to_vec())).unwrap();
-            history.0.entry(key.to_vec()).or_default().push((step, value));
-        };
-        for (service, counters) in services.iter_mut().zip(counters) {
-            let mut items = Items { database, changed: &mut changed };
-            while service.serve(&mut items, counters, false).unwrap().0 > 0 {}
-        }
-    }
+/// Lets all workers serve what has come.
+fn serve(servers: &mut Workers, history: &mut History, step: u64) {
+    servers.serve(|_| true, &mut |key, value| {
+        history.0.entry(key.to_vec()).or_default().push((step, value));
+    });
 }
 
 /// A client with the requests of its call.
@@ -143,8 +56,7 @@ type Answer = (usize, Result<(Status, Vec<u8>), ()>);
 impl Caller {
     fn new(network: &SimulatedNetwork, clock: &SimulatedClock, number: u64, options: ClientOptions) -> Self {
         let address = SocketAddr::from(([10, 0, 1, number as u8], 7));
-        let server = SocketAddr::from(([10, 0, 0, 1], 100));
-        let client = Client::on(network.bind(address), server, Arc::new(clock.clone()), options);
+        let client = Client::on(network.bind(address), server(), Arc::new(clock.clone()), options);
         Self { client, requests: Vec::new(), begun_at: 0, number, calls: 0 }
     }
 
@@ -195,6 +107,7 @@ fn run(seed: u64, workers: u16, way: Way, faults: NetworkFaults, moves: bool) ->
     let (network, clock) = (SimulatedNetwork::new(seed, faults), SimulatedClock::default());
     let mut random = Random(seed);
     let mut servers = Workers::new(&network, &clock, workers, way);
+    let mut history = History::default();
     let options = ClientOptions { deadline: Duration::from_secs(20), ..ClientOptions::default() };
     let mut callers: Vec<Caller> =
         (0..3).map(|number| Caller::new(&network, &clock, number, options)).collect();
@@ -213,7 +126,7 @@ fn run(seed: u64, workers: u16, way: Way, faults: NetworkFaults, moves: bool) ->
                     continue;
                 };
                 answered += 1;
-                let (start, history) = (caller.begun_at, &servers.history);
+                let start = caller.begun_at;
                 let is_right = match (operation, status) {
                     (Operation::Get, Status::Done) => history.had(key, &Some(found), start, step),
                     (Operation::Get | Operation::Delete, Status::Absent) => {
@@ -231,13 +144,13 @@ fn run(seed: u64, workers: u16, way: Way, faults: NetworkFaults, moves: bool) ->
                 caller.begin(&mut random, step);
             }
         }
-        servers.serve(step);
+        serve(&mut servers, &mut history, step);
         network.step();
         clock.advance(STEP);
     }
     let calls: u64 = callers.iter().map(|caller| caller.calls).sum();
     assert!(calls > 30, "{calls} calls");
-    check_late_copies(&servers.history, &callers);
+    check_late_copies(&history, &callers);
     (answered, unanswered)
 }
 
@@ -283,7 +196,7 @@ fn without_faults_nothing_is_sent_again() {
     for step in 0..200 {
         caller.begin(&mut random, step);
         while !caller.advance().0 {
-            servers.serve(step);
+            serve(&mut servers, &mut History::default(), step);
             network.step();
         }
     }
@@ -304,7 +217,7 @@ fn a_deadline_ends_a_call() {
         if has_ended {
             break answers;
         }
-        servers.serve(steps);
+        serve(&mut servers, &mut History::default(), steps);
         network.step();
         clock.advance(STEP);
         steps += 1;
@@ -316,7 +229,7 @@ fn a_deadline_ends_a_call() {
     network.set_faults(NetworkFaults::default());
     caller.begin(&mut Random(1), steps);
     while !caller.advance().0 {
-        servers.serve(steps);
+        serve(&mut servers, &mut History::default(), steps);
         network.step();
         clock.advance(STEP);
     }
@@ -342,7 +255,7 @@ fn all_values_come_whatever_their_lengths() {
         if has_ended {
             break;
         }
-        servers.serve(0);
+        serve(&mut servers, &mut History::default(), 0);
         network.step();
         clock.advance(STEP);
     }

@@ -25,11 +25,19 @@ mod cookies;
 mod counters;
 mod directing;
 mod handing;
+#[cfg(test)]
+mod handing_test;
 mod items;
+#[cfg(test)]
+mod linearizability;
+#[cfg(test)]
+mod linearizability_test;
 mod replies;
 mod service;
 #[cfg(test)]
 mod service_test;
+#[cfg(test)]
+mod simulated_workers;
 
 pub(crate) use bind::{bind, check};
 pub(crate) use counters::{Counters, figures};
