@@ -18,6 +18,8 @@ pub(crate) struct Call {
     free: Vec<usize>,
     /// Slots with room for more requests, which have not been sent.
     open: Vec<usize>,
+    /// Slots without room, which have not been sent.
+    full: Vec<usize>,
     /// Requests that are in no slot.
     pending: VecDeque<u32>,
     is_answered: Vec<bool>,
@@ -44,6 +46,7 @@ impl Call {
         self.free.clear();
         self.free.extend((0..slots).rev());
         self.open.clear();
+        self.full.clear();
         self.left = requests;
         self.deadline = deadline;
         self.requests_max = requests_max.clamp(1, 255);
@@ -83,7 +86,7 @@ impl Call {
                     self.pending.pop_front();
                 } else {
                     self.open.swap_remove(position);
-                    self.send(now, direction, slot, send);
+                    self.full.push(slot);
                 }
                 continue;
             }
@@ -106,22 +109,16 @@ impl Call {
                 self.answer(number, Err(ClientError::TooLarge), each);
             }
         }
-        while let Some(slot) = self.open.pop() {
-            self.send(now, direction, slot, send);
+        // Those for one worker after each other: they are a train.
+        self.full.append(&mut self.open);
+        let Self { full, slots, .. } = self;
+        full.sort_unstable_by_key(|slot| (slots[*slot].peer.port(), slots[*slot].sequence));
+        for slot in full.drain(..) {
+            let slot = &mut slots[slot];
+            slot.finish(direction.header(slot.sequence), bytes_max);
+            slot.sent(now);
+            send(slot.peer, slot.datagram());
         }
-    }
-
-    fn send(
-        &mut self,
-        now: Duration,
-        direction: &Direction,
-        slot: usize,
-        send: &mut dyn FnMut(SocketAddr, &[u8]),
-    ) {
-        let slot = &mut self.slots[slot];
-        slot.finish(direction.header(slot.sequence), direction.datagram_bytes_max());
-        slot.sent(now);
-        send(slot.peer, slot.datagram());
     }
 
     /// Calls `send` with each datagram that has waited too long; returns their number.

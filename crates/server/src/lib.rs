@@ -69,6 +69,8 @@ pub use alluvium_cache::{Codec, Compressed};
 #[cfg(target_os = "linux")]
 pub use alluvium_cache::{Opened, Survive, SurviveError};
 pub use alluvium_protocol::Limits;
+/// Which workers may execute a request that comes in a datagram.
+pub use alluvium_protocol::datagram::Mode as UdpMode;
 pub use alluvium_protocol::memcached::Limits as MemcachedLimits;
 #[cfg(target_os = "linux")]
 pub use cache::SurvivingFile;
@@ -77,8 +79,6 @@ pub use descriptors::raise_descriptor_limit;
 pub use error::ServerError;
 pub use listeners::Listeners;
 pub use metrics::{Metric, MetricKind, MetricSink};
-/// Which workers may execute a request that comes in a datagram.
-pub use alluvium_protocol::datagram::Mode as UdpMode;
 pub use options::ServerOptions;
 #[cfg(feature = "tls")]
 pub use options::TlsOptions;

@@ -155,8 +155,7 @@ fn advance(
             outcome.latencies.record(*elapsed.get_or_insert_with(|| due.elapsed()));
         }
     };
-    let has_ended =
-        client.advance_by(&|number| requests.get(number), &mut each).map_err(BenchError::Io)?;
+    let has_ended = client.advance_by(&|number| requests.get(number), &mut each).map_err(BenchError::Io)?;
     outcome.requests += answered as u64;
     wrong.map_or(Ok(has_ended), |wrong| Err(BenchError::WrongAnswer(wrong)))
 }

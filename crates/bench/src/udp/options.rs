@@ -161,7 +161,9 @@ impl UdpOptions {
     pub(super) fn datagram_bytes(&self) -> usize {
         let key_bytes = (self.key_size as usize).next_multiple_of(8);
         let content = self.batch.saturating_mul(REQUEST_HEAD_BYTES + key_bytes);
-        Padding::Train.end(HEADER_BYTES.saturating_add(content).min(DATAGRAM_BYTES_MAX)).min(DATAGRAM_BYTES_MAX)
+        Padding::Train
+            .end(HEADER_BYTES.saturating_add(content).min(DATAGRAM_BYTES_MAX))
+            .min(DATAGRAM_BYTES_MAX)
     }
 
     pub(super) fn check(&self) -> Result<(), BenchError> {

@@ -11,7 +11,8 @@ use super::{Axis, Figure, Panel, Published, Scale, Series};
 
 const WORKERS: usize = 2;
 /// Million operations a second of the thesis: by the client and by software.
-const METHODS: [(f64, &str, [f64; 2]); 2] = [(0.0, "uniform", [76.9, 33.9]), (SKEWED, "skewed", [70.4, 28.1])];
+const METHODS: [(f64, &str, [f64; 2]); 2] =
+    [(0.0, "uniform", [76.9, 33.9]), (SKEWED, "skewed", [70.4, 28.1])];
 /// Requests in a datagram; the thesis has the first.
 const BATCHES: [usize; 2] = [1, BATCH];
 

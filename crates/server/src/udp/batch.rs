@@ -116,10 +116,11 @@ impl<'a, 'i, 'b, D: Datagrams> Batch<'a, 'i, 'b, D> {
             if self.len == BATCH_LEN {
                 self.look_up();
             }
+            // The step first: if there is no room for it, all that wait are looked up, and this one does not yet.
+            self.push(Step::Get { opaque });
             self.keys[self.len] = request.key;
             self.len += 1;
             self.marks |= mark(request.key);
-            self.push(Step::Get { opaque });
             return;
         }
         let may_wait = self.marks & mark(request.key) != 0;

@@ -174,7 +174,8 @@ fn check_late_copies(history: &History, callers: &[Caller]) {
 #[test]
 fn answers_are_those_of_a_map() {
     for seed in 0..12 {
-        let (answered, unanswered) = run(seed, 1 + seed as u16 % 3, WAYS[seed as usize % WAYS.len()], FAULTS, false);
+        let (answered, unanswered) =
+            run(seed, 1 + seed as u16 % 3, WAYS[seed as usize % WAYS.len()], FAULTS, false);
         assert!(answered > 1_000 && unanswered == 0, "seed {seed}: {answered} answered, {unanswered} not");
     }
 }

@@ -43,7 +43,10 @@ const METRICS: [Metric; LEN] = [
         "datagrams_misdirected",
         "Datagrams not executed because another worker owns one of their keys.",
     ),
-    Metric::counter("datagram_requests_handed_over", "Requests that a worker handed to the owner of the key."),
+    Metric::counter(
+        "datagram_requests_handed_over",
+        "Requests that a worker handed to the owner of the key.",
+    ),
     Metric::counter(
         "datagrams_not_handed_over",
         "Datagrams dropped because there was no room to hand their requests over.",

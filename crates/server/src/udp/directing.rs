@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::Clock;
-use alluvium_protocol::datagram::{Content, DATAGRAM_BYTES_MAX, Directory, HashKind, Mode, PORTS_MAX, Request};
+use alluvium_protocol::datagram::{
+    Content, DATAGRAM_BYTES_MAX, Directory, HashKind, Mode, PORTS_MAX, Request,
+};
 
 use super::cookies::Cookies;
 

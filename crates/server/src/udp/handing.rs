@@ -96,8 +96,8 @@ impl Taken {
 }
 
 impl Given {
-    /// Hands all requests of a datagram over that others than the worker of this number own. Returns the numbers of those that were handed over
-    /// and of those that are left; or `None` if there is no room, and then none was handed over.
+    /// Hands all requests of a datagram over that others than the worker of this number own. Returns how many were
+    /// handed over and how many are left; or `None` if there is no room, and then none was handed over.
     pub(super) fn hand_over(
         &mut self,
         directing: &Directing,

@@ -49,7 +49,8 @@ impl Search<'_> {
         let certain = left().filter(|(_, observed)| observed.is_certain);
         let Some(first_end) = certain.map(|(_, observed)| observed.ended).min() else { return true };
         let is_done = |(number, _): &(usize, &Observed)| done & (1 << number) != 0;
-        let last_begin = self.history.iter().enumerate().filter(is_done).map(|(_, observed)| observed.begun).max();
+        let last_begin =
+            self.history.iter().enumerate().filter(is_done).map(|(_, observed)| observed.begun).max();
         // One that has begun after another's end comes after it.
         let may_be_next = |observed: &Observed| {
             observed.begun < first_end && last_begin.is_none_or(|begun| begun < observed.ended)
@@ -59,7 +60,8 @@ impl Search<'_> {
             .map(|(number, observed)| (number, *observed))
             .collect();
         // A read that fits changes nothing, so it may come at once, unless a copy would then come too late.
-        let copies_end = left().filter(|(_, observed)| !observed.is_certain).map(|(_, observed)| observed.ended).min();
+        let copies_end =
+            left().filter(|(_, observed)| !observed.is_certain).map(|(_, observed)| observed.ended).min();
         let comes_at_once = |(_, observed): &&(usize, Observed)| {
             observed.action == Action::Read(value) && copies_end.is_none_or(|end| observed.begun < end)
         };

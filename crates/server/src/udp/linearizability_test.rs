@@ -119,9 +119,7 @@ impl Caller {
             let action = match (written, response.status) {
                 (Some(value), Status::Done) => Action::Write(value),
                 (None, Status::Absent) => Action::Read(0),
-                (None, Status::Done) => {
-                    Action::Read(u32::from_le_bytes(response.value.try_into().unwrap()))
-                }
+                (None, Status::Done) => Action::Read(u32::from_le_bytes(response.value.try_into().unwrap())),
                 other => panic!("{other:?}"),
             };
             let ended = story.now();

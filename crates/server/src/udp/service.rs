@@ -57,12 +57,7 @@ enum Verdict<'b> {
 
 impl<D: Datagrams> Service<D> {
     /// The datagrams of the worker of this number, with its ends of the rings where workers hand requests over.
-    pub(crate) fn new(
-        socket: D,
-        directing: Arc<Directing>,
-        number: usize,
-        handing: Option<Handing>,
-    ) -> Self {
+    pub(crate) fn new(socket: D, directing: Arc<Directing>, number: usize, handing: Option<Handing>) -> Self {
         Self {
             socket,
             burst: Burst::new(BURST_SLOTS),
@@ -119,7 +114,8 @@ impl<D: Datagrams> Service<D> {
     }
 
     /// Receives a burst, takes what other workers have handed over, and answers both. Returns the number of datagrams,
-    /// and of the requests that were executed. With `is_paused`, all datagrams are dropped; their clients send them again.
+    /// and of the requests that were executed. With `is_paused`, all datagrams are dropped; their clients send them
+    /// again.
     ///
     /// # Errors
     /// When the socket fails.

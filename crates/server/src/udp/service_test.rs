@@ -214,6 +214,25 @@ fn requests_for_a_key_keep_their_order() {
     }
 }
 
+/// Few gets among many writes, at each position: also where the steps of a burst have no more room.
+#[test]
+fn every_get_among_many_writes_has_its_value() {
+    let mut bench = Bench::new();
+    bench.only(set(b"k", b"v", 0));
+    for shift in 0..41 {
+        let request = |number: u32| match number % 41 == shift {
+            true => get(b"k", number),
+            false => set(b"other", b"w", number),
+        };
+        let requests: Vec<Request<'_>> = (0..12 * 54).map(request).collect();
+        let datagrams: Vec<&[Request<'_>]> = requests.chunks(54).collect();
+        for (status, number, value) in bench.ask(&datagrams).into_iter().flatten() {
+            let expected: &[u8] = if number % 41 == shift { b"v" } else { b"" };
+            assert_eq!((status, &value[..]), (Status::Done, expected), "request {number}");
+        }
+    }
+}
+
 #[test]
 fn values_are_as_large_as_a_datagram() {
     let mut bench = Bench::new();

@@ -28,9 +28,9 @@ use crate::failure::Failure;
 use crate::service_manager;
 use settings::Settings;
 use shares::Shares;
-use values::{Compression, Director};
 #[cfg(target_os = "linux")]
 use values::Loss;
+use values::{Compression, Director};
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -66,7 +66,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         ..server_options(&settings)?
     };
     let limit = settings.memory.map(|size| size.0);
-    // What receives and sends datagrams takes as much as what serves connections, and the rings between workers half.
+    // What receives and sends datagrams takes as much as what serves connections, the rings between workers no more.
     let parts = match (settings.udp, server_options.udp_hands_over) {
         (None, _) => 1,
         (Some(_), false) => 2,

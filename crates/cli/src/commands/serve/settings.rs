@@ -81,11 +81,11 @@ pub struct Settings {
     /// First port for requests in datagrams to the cache, at the same IP address; each worker has a port of its own
     #[arg(long, value_name = "PORT", requires = "cache")]
     pub udp: Option<u16>,
-    /// Which workers execute requests in datagrams: all (crcw), all for reads and the owner of a key for writes (crew), or
-    /// the owner alone (erew)
+    /// Which workers execute requests in datagrams: all (crcw, the default), all for reads and the owner of a key for
+    /// writes (crew), or the owner alone (erew)
     #[arg(long, value_name = "MODE", requires = "udp")]
     pub udp_mode: Option<AccessMode>,
-    /// Who sends requests in datagrams to the worker that executes them: the client, or the server's software
+    /// Who sends requests in datagrams to the worker that executes them: client (the default), or the server's software
     #[arg(long, value_name = "WHO", requires = "udp")]
     pub udp_direction: Option<Director>,
     /// How long a worker polls for datagrams after the last ones, such as 50us; by default it sleeps at once

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use alluvium::Durability;
 use alluvium_base::units;
-use alluvium_server::{Codec, UdpMode};
 #[cfg(target_os = "linux")]
 use alluvium_server::Survive;
+use alluvium_server::{Codec, UdpMode};
 use serde::{Deserialize, Deserializer, de};
 
 /// Bytes, such as `64MiB`.
