@@ -8,7 +8,6 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use alluvium::Db;
-use alluvium_io::datagrams::SystemDatagrams;
 
 use crate::acceptor::Acceptor;
 use crate::backups;
@@ -23,7 +22,7 @@ use crate::protocol::Protocol;
 use crate::saves::Saves;
 use crate::shared::Shared;
 use crate::socket::{self, Endpoint, Listening};
-use crate::udp::{self, Directing, Handing};
+use crate::udp::{self, Directing, WorkerSocket};
 use crate::worker::Worker;
 use crate::{Listeners, ServerError, ServerOptions, ShutdownHandle, Store};
 
@@ -47,7 +46,7 @@ pub struct Server {
     listening: Vec<Listening>,
     metrics: Option<MetricsListener>,
     /// A socket for the datagrams of each worker, if any are served, and how it hands requests to the others.
-    datagrams: Vec<(SystemDatagrams, Option<Handing>)>,
+    datagrams: Vec<WorkerSocket>,
     shared: Arc<Shared>,
 }
 

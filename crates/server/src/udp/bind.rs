@@ -9,10 +9,12 @@ use alluvium_io::datagrams::{Datagrams as _, SystemDatagrams};
 use super::{Directing, Handing, Way};
 use crate::{ServerError, ServerOptions, Store};
 
-/// The sockets of all workers, in their order, each with its ends of the rings where requests are handed over, and what
-/// they tell clients.
+/// The socket of a worker, and its ends of the rings where requests are handed over, if they are.
+pub(crate) type WorkerSocket = (SystemDatagrams, Option<Handing>);
+
+/// The sockets of all workers, in their order, and what they tell clients.
 pub(crate) struct Bound {
-    pub(crate) sockets: Vec<(SystemDatagrams, Option<Handing>)>,
+    pub(crate) sockets: Vec<WorkerSocket>,
     pub(crate) directing: Arc<Directing>,
 }
 

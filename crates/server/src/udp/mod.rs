@@ -39,7 +39,7 @@ mod service_test;
 #[cfg(test)]
 mod simulated_workers;
 
-pub(crate) use bind::{bind, check};
+pub(crate) use bind::{WorkerSocket, bind, check};
 pub(crate) use counters::{Counters, figures};
 pub(crate) use directing::{Directing, Way};
 pub(crate) use handing::Handing;

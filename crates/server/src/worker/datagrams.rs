@@ -13,7 +13,7 @@ use crate::metrics::WorkerMetrics;
 use crate::readiness::Event;
 use crate::shared::Shared;
 use crate::store::DatabaseNumber;
-use crate::udp::{Handing, Items, Service};
+use crate::udp::{Items, Service, WorkerSocket};
 
 /// How long datagrams are served before the connections get their turn.
 const TURN: Duration = Duration::from_micros(500);
@@ -30,7 +30,7 @@ pub(super) struct WorkerDatagrams {
 
 impl WorkerDatagrams {
     pub(super) fn new(
-        datagrams: Option<(SystemDatagrams, Option<Handing>)>,
+        datagrams: Option<WorkerSocket>,
         shared: &Shared,
         inboxes: Arc<[Arc<Inbox>]>,
         number: usize,

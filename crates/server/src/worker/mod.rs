@@ -19,7 +19,6 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alluvium_io::datagrams::SystemDatagrams;
 use alluvium_protocol::Progress;
 
 use crate::answer::{Asker, Wanted};
@@ -35,7 +34,7 @@ use crate::readiness::{Event, Interest, Poller};
 use crate::reply_room::ReplyRoom;
 use crate::round_writes::RoundWrites;
 use crate::shared::Shared;
-use crate::udp::Handing;
+use crate::udp::WorkerSocket;
 use datagrams::WorkerDatagrams;
 use reads_ahead::ReadsAhead;
 
@@ -92,7 +91,7 @@ impl Worker {
     pub(crate) fn new(
         shared: Arc<Shared>,
         inboxes: Arc<[Arc<Inbox>]>,
-        datagrams: Option<(SystemDatagrams, Option<Handing>)>,
+        datagrams: Option<WorkerSocket>,
         number: usize,
     ) -> io::Result<Self> {
         let inbox = Arc::clone(&inboxes[number]);
