@@ -13,8 +13,8 @@ const SIZES: [Items; 3] = [
 const GET_PERCENTS: [u8; 2] = [50, 95];
 const SKEWS: [(f64, &str); 2] = [(0.0, "uniform"), (SKEWED, "skewed")];
 /// What the thesis states of tiny items: million operations a second of 16 cores, uniform and skewed, by the order of
-/// the shares of gets. It has ranges; 70.4 with 50 % gets and 65.6 with 95 % are stated of skewed keys in its
-/// introduction, and of uniform keys 75.5 and 76.9 are the ends.
+/// the shares of gets. Table 5.1 has those with 50 % gets; 65.6 is stated of skewed reads, and 75.5 is the other end of
+/// the range of uniform keys.
 const TINY_PUBLISHED: [[f64; 2]; 2] = [[76.9, 75.5], [70.4, 65.6]];
 
 pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
