@@ -14,7 +14,7 @@ use crate::item::{Header, Metadata};
 use crate::memory::UNIT_BYTES;
 use crate::partition::{Body, Common, Counters, Found, Partition, Policy, ReadCounters};
 use crate::region::{Logs, MAIN, PROBATION, Region};
-use crate::zone::{Compression, Lookup, Zone};
+use crate::zone::{Compression, Zone};
 
 use super::promotions::Promotions;
 use super::shape::{Shape, TierShape};
@@ -185,13 +185,7 @@ impl Policy for Evicting {
     }
 
     fn is_behind<A: Access>(partition: &Partition<Self, A>, hash: KeyHash, key: &[u8]) -> bool {
-        let Some(tiers) = partition.policy.tiers.as_deref() else { return false };
-        match tiers.zone.read(&partition.common, hash, key, |_, _, _| ()) {
-            Lookup::Found(()) => true,
-            Lookup::Absent => false,
-            // It may have moved to the logs after this thread looked there.
-            Lookup::Hidden => partition.get_slowly(hash, key, 0, |_, _| ()).is_ok(),
-        }
+        partition.is_in_zone(hash, key)
     }
 
     fn copy_behind<A: Access>(
@@ -199,12 +193,7 @@ impl Policy for Evicting {
         hash: KeyHash,
         key: &[u8],
     ) -> Option<(Vec<u8>, Metadata)> {
-        let tiers = partition.policy.tiers.as_deref()?;
-        let copy = |value: &[u8], metadata: Metadata, _| (value.to_vec(), metadata);
-        match tiers.zone.read(&partition.common, hash, key, copy) {
-            Lookup::Found(item) => Some(item),
-            Lookup::Absent | Lookup::Hidden => None,
-        }
+        partition.copy_from_zone(hash, key)
     }
 
     fn remove_behind<A: Access>(partition: &Partition<Self, A>, hash: KeyHash, key: &[u8]) -> bool {

@@ -105,6 +105,27 @@ impl<A: Access> Partition<Evicting, A> {
         }
     }
 
+    /// Whether the zone has an item of `key`; not an access.
+    pub(super) fn is_in_zone(&self, hash: KeyHash, key: &[u8]) -> bool {
+        let Some(tiers) = &self.policy.tiers else { return false };
+        match tiers.zone.read(&self.common, hash, key, |_, _, _| ()) {
+            Lookup::Found(()) => true,
+            Lookup::Absent => false,
+            // It may have moved to the logs after this thread looked there.
+            Lookup::Hidden => self.get_slowly(hash, key, 0, |_, _| ()).is_ok(),
+        }
+    }
+
+    /// Writer: a copy of the item of `key` in the zone.
+    pub(super) fn copy_from_zone(&self, hash: KeyHash, key: &[u8]) -> Option<(Vec<u8>, Metadata)> {
+        let tiers = self.policy.tiers.as_deref()?;
+        let copy = |value: &[u8], metadata: Metadata, _| (value.to_vec(), metadata);
+        match tiers.zone.read(&self.common, hash, key, copy) {
+            Lookup::Found(item) => Some(item),
+            Lookup::Absent | Lookup::Hidden => None,
+        }
+    }
+
     fn note_zone_access(
         &self,
         tiers: &Tiers,
