@@ -76,9 +76,14 @@ pub fn numbers(items: u64, skew: f64, count: usize, seed: u64) -> Result<Vec<u32
 /// [`BenchError::Usage`] for a skew that is not a number or negative.
 pub fn draw(items: u64, skew: f64, count: usize, get_ratio: u8, seed: u64) -> Result<Vec<u32>, BenchError> {
     let mut requests = numbers(items, skew, count, seed)?;
-    for (at, request) in requests.iter_mut().enumerate() {
-        let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
-        *request |= if is_set { IS_SET } else { 0 };
-    }
+    mark(&mut requests, get_ratio, seed);
     Ok(requests)
+}
+
+/// Makes requests of item numbers: `get_ratio` percent of them are gets, the others have [`IS_SET`].
+pub fn mark(numbers: &mut [u32], get_ratio: u8, seed: u64) {
+    for (at, request) in numbers.iter_mut().enumerate() {
+        let is_set = mix(seed ^ !(at as u64)) % 100 >= u64::from(get_ratio);
+        *request = *request & !IS_SET | if is_set { IS_SET } else { 0 };
+    }
 }

@@ -1,7 +1,8 @@
 //! A cache in a file that survives beside one in memory: what gets and sets take, what flushes cost, and how long an
 //! opening takes.
 //!
-//! The items fill the cache once; then keys are drawn by popularity, and every value found is compared with the key.
+//! The items fill the cache once; then keys are requested by popularity, and every value found is compared with the
+//! key. The requests are drawn before the clock starts, so that only their sequential loads are counted.
 //! Ordinary memory stands for persistent memory: the processor's instructions are the same, the memory is faster.
 
 use std::fs;
@@ -9,12 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use alluvium_cache::{Builder, Cache, Opened, Survive, SurvivingBuilder, SurvivingCache};
-use rand::rngs::SmallRng;
-use rand::{RngExt as _, SeedableRng};
-
 use super::items::wrong;
 use super::options::{CacheOptions, Flush, Loss};
-use super::requests::Zipf;
+use super::requests::{self, IS_SET};
 use super::speed::refused;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
@@ -35,11 +33,14 @@ const OPENINGS: usize = 5;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     let value_bytes = options.value_size.unwrap_or(VALUE_BYTES).max(8);
     let payload = KEY_BYTES + value_bytes;
-    let keys = options.items.unwrap_or(options.memory / (payload as u64 + OVERHEAD_BYTES)).max(1);
+    let keys = options.items.unwrap_or(options.memory / (payload as u64 + OVERHEAD_BYTES)).clamp(1, u64::from(IS_SET));
     let builder = Cache::builder().memory_limit(options.memory as usize).payload_bytes_mean(payload);
-    let zipf = Zipf::new(keys, options.skew.unwrap_or(SKEW));
     let ratios = options.get_ratio.map_or_else(|| vec![95, 50, 2], |ratio| vec![ratio]);
-    let work = Work { options, zipf: &zipf, keys, value_bytes };
+    let skew = options.skew.unwrap_or(SKEW);
+    let mut numbers = requests::numbers(keys, skew, options.requests, options.seed)?;
+    // Neighbours in popularity are no neighbours in order of their first set.
+    numbers.iter_mut().for_each(|number| *number = ((u64::from(*number) * 0x9e37_79b1 + 17) % keys) as u32);
+    let work = Work { options, numbers, keys, value_bytes };
     let plain = builder.clone().build().map_err(refused)?;
     let plain = work.run(
         &ratios,
@@ -78,7 +79,8 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
 
 struct Work<'a> {
     options: &'a CacheOptions,
-    zipf: &'a Zipf,
+    /// Numbers of the requested items.
+    numbers: Vec<u32>,
     keys: u64,
     value_bytes: usize,
 }
@@ -101,12 +103,13 @@ impl Work<'_> {
         }
         let mut taken = Vec::new();
         for &ratio in ratios {
-            let mut random = SmallRng::seed_from_u64(self.options.seed);
+            let mut requests = self.numbers.clone();
+            requests::mark(&mut requests, ratio, self.options.seed);
             let began = Instant::now();
-            for _ in 0..self.options.requests {
-                let number = (u64::from(self.zipf.draw(&mut random)) * 0x9e37_79b1 + 17) % self.keys;
+            for &request in &requests {
+                let number = u64::from(request & !IS_SET);
                 fill(number, &mut value);
-                if random.random_range(0..100) < ratio {
+                if request & IS_SET == 0 {
                     if get(&key(number), &value) == Some(false) {
                         return Err(wrong(number));
                     }
