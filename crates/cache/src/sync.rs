@@ -3,12 +3,12 @@
 #[cfg(loom)]
 pub(crate) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, fence},
+    atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence},
 };
 #[cfg(not(loom))]
 pub(crate) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicPtr, AtomicU16, AtomicU32, AtomicU64, fence},
+    atomic::{AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, fence},
 };
 
 pub(crate) use std::sync::atomic::Ordering;

@@ -1,30 +1,37 @@
-//! What belongs to a bucket and does not survive: the version by which readers validate, access counts, and whether an
-//! item was verified.
+//! What belongs to a bucket and does not survive: the version by which readers validate, access counts, whether an item
+//! was verified, and the number of items in the write cache.
 
 use crate::index::VersionCounter;
 use crate::memory::Element;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU8, AtomicU16, Ordering};
 
-use super::geometry::WAYS;
+const COUNT_MAX: u16 = 3;
 
-const COUNT_MAX: u32 = 3;
-/// Position of the bits of verified items, above two bits of count for each way.
-const VERIFIED_SHIFT: u32 = 2 * WAYS as u32;
-
-/// See the module. Marks are loaded and stored by all threads without a lock, so one may be lost. A lost count is one
-/// access less; an item whose mark is lost is verified again.
+/// See the module. Counts and marks are loaded and stored by all threads without a lock, so one may be lost. A lost count
+/// is one access less; an item whose mark is lost is verified again.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Beside {
     version: VersionCounter,
-    marks: AtomicU32,
+    /// Two bits for each way.
+    counts: AtomicU16,
+    /// A bit for each way.
+    verified: AtomicU8,
+    /// Changed by the writer alone, within a change of the bucket.
+    hot: AtomicU8,
 }
 
-// SAFETY: atomic integers without padding or drop glue, for which zeros are a valid value: version 0, no marks.
+// SAFETY: atomic integers without padding or drop glue, for which zeros are a valid value: version 0, nothing counted or
+// marked.
 unsafe impl Element for Beside {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {
-        Self { version: VersionCounter::new(0), marks: AtomicU32::new(0) }
+        Self {
+            version: VersionCounter::new(0),
+            counts: AtomicU16::new(0),
+            verified: AtomicU8::new(0),
+            hot: AtomicU8::new(0),
+        }
     }
 }
 
@@ -36,15 +43,15 @@ impl Beside {
 
     /// Accesses that were counted, 0 to 3.
     pub fn count(&self, way: usize) -> u32 {
-        self.marks.load(Ordering::Relaxed) >> (2 * way) & COUNT_MAX
+        (self.counts.load(Ordering::Relaxed) >> (2 * way) & COUNT_MAX).into()
     }
 
     /// Counts an access.
     #[inline(always)]
     pub fn count_access(&self, way: usize) {
-        let marks = self.marks.load(Ordering::Relaxed);
-        if marks >> (2 * way) & COUNT_MAX != COUNT_MAX {
-            self.marks.store(marks + (1 << (2 * way)), Ordering::Relaxed);
+        let counts = self.counts.load(Ordering::Relaxed);
+        if counts >> (2 * way) & COUNT_MAX != COUNT_MAX {
+            self.counts.store(counts + (1 << (2 * way)), Ordering::Relaxed);
         }
     }
 
@@ -52,20 +59,37 @@ impl Beside {
     /// was not: what a process writes needs no verification, and it is the only one that writes.
     #[inline(always)]
     pub fn is_verified(&self, way: usize) -> bool {
-        self.marks.load(Ordering::Relaxed) & 1 << (VERIFIED_SHIFT + way as u32) != 0
+        self.verified.load(Ordering::Relaxed) & 1 << way != 0
     }
 
     /// Notes that the item was verified.
     pub fn set_verified(&self, way: usize) {
-        let marks = self.marks.load(Ordering::Relaxed) | 1 << (VERIFIED_SHIFT + way as u32);
-        self.marks.store(marks, Ordering::Relaxed);
+        let verified = self.verified.load(Ordering::Relaxed) | 1 << way;
+        self.verified.store(verified, Ordering::Relaxed);
     }
 
     /// Writer: a new item was stored, with this count.
     #[inline(always)]
     pub fn reset(&self, way: usize, count: u32) {
-        let marks = self.marks.load(Ordering::Relaxed) & !(COUNT_MAX << (2 * way));
-        let verified = 1 << (VERIFIED_SHIFT + way as u32);
-        self.marks.store(marks | count.min(COUNT_MAX) << (2 * way) | verified, Ordering::Relaxed);
+        let counts = self.counts.load(Ordering::Relaxed) & !(COUNT_MAX << (2 * way));
+        let count = (count as u16).min(COUNT_MAX);
+        self.counts.store(counts | count << (2 * way), Ordering::Relaxed);
+        self.set_verified(way);
+    }
+
+    /// How many keys of the bucket have their item in the write cache: at most as many as a set of it has slots.
+    #[inline(always)]
+    pub fn hot(&self) -> u8 {
+        self.hot.load(Ordering::Relaxed)
+    }
+
+    /// Writer, within a change: one more key has its item in the write cache.
+    pub fn add_hot(&self) {
+        self.hot.store(self.hot() + 1, Ordering::Relaxed);
+    }
+
+    /// Writer, within a change: one less.
+    pub fn remove_hot(&self) {
+        self.hot.store(self.hot().saturating_sub(1), Ordering::Relaxed);
     }
 }

@@ -11,12 +11,14 @@ use crate::hasher::Hasher;
 use crate::limits::{MEMORY_BYTES_MAX, Numbers};
 
 use super::cache::SurvivingCache;
+use super::descriptor::{UNIT, UNITS_MAX};
 use super::error::SurviveError;
 use super::file_medium::Survive;
 use super::geometry::Geometry;
 use super::header::Header;
 use super::open::Wanted;
 use super::stored_item::OVERHEAD_BYTES;
+use super::write_cache::Shape;
 
 /// Settings of a [`SurvivingCache`]. Made by [`Builder::survive`].
 #[derive(Clone, Debug)]
@@ -25,18 +27,29 @@ pub struct SurvivingBuilder {
     path: PathBuf,
     survive: Survive,
     reset: bool,
+    write_cache_bytes: usize,
     flushes_each_set: bool,
 }
 
 impl SurvivingBuilder {
     pub(crate) fn new(settings: Builder, path: PathBuf, survive: Survive) -> Self {
-        Self { settings, path, survive, reset: false, flushes_each_set: false }
+        Self { settings, path, survive, reset: false, write_cache_bytes: 0, flushes_each_set: false }
     }
 
     /// Whether a file that cannot be opened, because it is damaged, another kind of file or of another shape, is
     /// replaced by an empty one. Default: no. A file that another process has open is never replaced.
     pub fn reset(mut self, reset: bool) -> Self {
         self.reset = reset;
+        self
+    }
+
+    /// Bytes of memory for items that are set often, out of the limit: a write cache (Wu's thesis, §5.2.4). Default: 0.
+    ///
+    /// Only with [`Survive::Pmem`]; others have no use for it. A key that was set three times of late keeps its item in
+    /// memory, where further sets flush nothing, until the keys that are set have changed. If the process ends without
+    /// closing the cache, such items are absent afterwards.
+    pub fn write_cache_bytes(mut self, bytes: usize) -> Self {
+        self.write_cache_bytes = bytes;
         self
     }
 
@@ -54,7 +67,7 @@ impl SurvivingBuilder {
     /// [`SurviveError`]; a file that exists is as it was.
     pub fn open(self) -> Result<SurvivingCache, SurviveError> {
         let common = self.settings.common.clone().started();
-        let geometry = self.geometry()?;
+        let (geometry, write_cache) = self.shapes()?;
         let seed = || RandomState::new().build_hasher().finish();
         let hasher = match common.hasher {
             Hasher::Given(hasher @ KeyHasher::SipHash13 { .. }) => hasher,
@@ -62,25 +75,32 @@ impl SurvivingBuilder {
         };
         let header = Header { geometry, hasher };
         let wanted = Wanted { path: &self.path, survive: self.survive, header, reset: self.reset };
-        SurvivingCache::over(wanted.open()?, &common, &self.path, self.flushes_each_set)
+        SurvivingCache::over(wanted.open()?, &common, &self.path, write_cache, self.flushes_each_set)
     }
 
-    fn geometry(&self) -> Result<Geometry, SurviveError> {
+    /// The shapes of the file and of the write cache of each partition, if there is one.
+    fn shapes(&self) -> Result<(Geometry, Option<Shape>), SurviveError> {
         let (partitions, payload) = (self.settings.partitions, self.settings.payload_bytes_mean);
         let numbers = Numbers {
             memory_limit: self.settings.memory_limit,
             owners: 1,
             partitions,
             payload,
-            payload_max: super::descriptor::UNITS_MAX * super::descriptor::UNIT - OVERHEAD_BYTES,
+            payload_max: UNITS_MAX * UNIT - OVERHEAD_BYTES,
             partition_bytes_max: MEMORY_BYTES_MAX,
+        };
+        let write_cache_bytes = match self.survive {
+            Survive::Pmem if !self.flushes_each_set => self.write_cache_bytes / partitions.max(1),
+            _ => 0,
         };
         numbers
             .share_out(|share| {
-                let bytes = share.checked_mul(partitions)?;
-                let geometry = Geometry::within(bytes, partitions, payload)?;
-                let item_bytes = geometry.item_units_max() * super::descriptor::UNIT;
-                (payload + OVERHEAD_BYTES <= item_bytes).then_some(geometry)
+                let write_cache = Shape::within(write_cache_bytes, payload);
+                let share = share.checked_sub(write_cache.map_or(0, Shape::bytes))?;
+                let geometry = Geometry::within(share.checked_mul(partitions)?, partitions, payload)?;
+                let item_bytes = geometry.item_units_max() * UNIT;
+                let write_cache = write_cache.map(|shape| shape.with_items_of(geometry.item_units_max()));
+                (payload + OVERHEAD_BYTES <= item_bytes).then_some((geometry, write_cache))
             })
             .map_err(SurviveError::Settings)
     }

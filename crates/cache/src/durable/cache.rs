@@ -28,6 +28,7 @@ use super::open::{OpenFile, Opened, set_session};
 use super::part::Part;
 use super::shared::Shared;
 use super::stored_item::OVERHEAD_BYTES;
+use super::write_cache::Shape;
 
 /// A cache in a file, whose content is there again when the file is opened by the next process. Any thread reads and
 /// writes; reads take no lock.
@@ -70,6 +71,7 @@ impl SurvivingCache {
         open: OpenFile,
         common: &Common,
         path: &Path,
+        write_cache: Option<Shape>,
         flushes_each_set: bool,
     ) -> Result<Self, SurviveError> {
         let (start, opened, header) = (open.start(), open.opened, open.header);
@@ -81,6 +83,7 @@ impl SurvivingCache {
             hasher: header.hasher,
             clock: Arc::clone(&common.clock),
             latest_ms: AtomicU64::new(0),
+            write_cache,
             number: common.number,
         };
         let core = Core::open(shared, start).map_err(system("get memory for"))?;
@@ -106,11 +109,12 @@ impl SurvivingCache {
         self.core.shared.medium.failure()
     }
 
-    /// Waits until all that was stored is on the device.
+    /// Moves what is in the write cache to the file, and waits until all that was stored is on the device.
     ///
     /// # Errors
     /// The system's error if something could not be written.
     pub fn sync(&self) -> io::Result<()> {
+        self.core.parts.iter().for_each(Part::cool_all);
         let medium = &self.core.shared.medium;
         medium.sync(0, medium.len())
     }

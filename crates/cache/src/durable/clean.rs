@@ -18,16 +18,37 @@
 //! hot line are kept.
 
 use std::mem;
+use std::ops::Range;
+
+use alluvium_base::KeyHash;
 
 use crate::index::partition_of;
+use crate::item::Metadata;
+use crate::pipeline::BATCH_LEN;
 use crate::sync::{Ordering, add_alone, fence};
 
 use super::descriptor::{Descriptor, Place, UNIT};
 use super::geometry::WAYS;
-use super::medium::{Medium, Mistake};
+use super::medium::{Medium, Mistake, word_at};
 use super::part::{Part, State};
 use super::shared::Shared;
-use super::stored_item::{Head, StoredItem};
+use super::stored_item::{EXPIRY, Head};
+use super::write_cache::Popularity;
+
+/// The victim is looked through in slices of this many units, 4 KiB, so that accesses to the buckets of their items
+/// overlap; a set that does it takes a few microseconds longer.
+const SLICE_UNITS_MAX: usize = 256;
+/// Slices that a zone has at least.
+const SLICES_MIN: usize = 64;
+
+/// An item in the victim, or what looks like one.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    /// In units from the zone's beginning.
+    offset: usize,
+    head: Head,
+    hash: KeyHash,
+}
 
 /// What the writer of a partition knows. Zones are counted in the partition.
 #[derive(Debug, Default)]
@@ -44,6 +65,10 @@ pub(crate) struct Hands {
     pub ends_at_hot_line: bool,
     /// An item as it is stored.
     pub bytes: Vec<u8>,
+    /// An item that leaves the write cache.
+    pub cooled: Vec<u8>,
+    /// Of the write cache.
+    pub popularity: Popularity,
     /// Only for a planted mistake: a zone whose version was not flushed.
     late: Option<usize>,
 }
@@ -66,6 +91,11 @@ impl Hands {
             ends_at_hot_line: true,
             ..Self::default()
         }
+    }
+
+    /// Changes whenever items may have moved or left.
+    pub fn progress(&self) -> (usize, usize) {
+        (self.active, self.scan)
     }
 
     fn following(&self, by: usize) -> usize {
@@ -92,7 +122,13 @@ impl<M: Medium> Part<M> {
             self.advance(hands);
         }
         let place = self.take(hands, hands.active, units);
-        self.clean_until(hands, (place.offset + units) * 2);
+        let end = place.offset + units;
+        // The next item likely has this size. Its stores would wait for their lines, and the next lock for the stores.
+        let next = self.shared.geometry.unit_at(place.zone, end.min(zone_units));
+        self.shared.medium.prefetch(next, units * UNIT);
+        if end * 2 >= hands.scan + self.slice_units() {
+            self.clean_until(hands, end * 2);
+        }
         place
     }
 
@@ -153,6 +189,7 @@ impl<M: Medium> Part<M> {
     /// Removes all items.
     pub fn clear(&self) {
         let mut hands = self.enter();
+        self.forget_hot(&mut hands);
         for zone in 0..self.shared.geometry.zones {
             if hands.used[zone] > 0 {
                 self.renew(&mut hands, zone);
@@ -193,46 +230,73 @@ impl<M: Medium> Part<M> {
         shared.medium.fence();
     }
 
+    /// Units of the victim that are looked through together.
+    #[inline(always)]
+    fn slice_units(&self) -> usize {
+        (self.shared.geometry.zone_units() / SLICES_MIN).clamp(1, SLICE_UNITS_MAX)
+    }
+
     /// Looks through the victim up to unit `target`, or to the end of what was written.
-    #[inline]
     fn clean_until(&self, hands: &mut Hands, target: usize) {
         let victim = hands.victim();
         let written = hands.used[victim];
-        if hands.scan >= target.min(written) {
-            return;
-        }
         let zone = self.zone(victim);
         let end = if hands.ends_at_hot_line { written.min(self.shared.hot_line(zone)) } else { written };
-        let units_max = self.shared.geometry.item_units_max();
+        let target = target.min(end);
         let mut bytes = mem::take(&mut hands.bytes);
-        while hands.scan < target.min(end) {
-            let word = self.shared.medium.load(self.shared.geometry.unit_at(zone, hands.scan));
-            // After a crash there may be anything.
-            let units = match Head::parse(word).map(Head::units) {
-                Some(units) if units <= units_max && hands.scan + units <= written => {
-                    self.consider(hands, zone, units, &mut bytes);
-                    units
-                }
-                _ => 1,
-            };
-            hands.scan += units;
+        while hands.scan < target {
+            let (candidates, scanned) = self.candidates(zone, hands.scan..target, written, &mut bytes);
+            hands.scan = scanned;
+            for candidate in candidates.into_iter().flatten() {
+                self.consider(hands, zone, candidate, &mut bytes);
+            }
         }
         hands.bytes = bytes;
     }
 
-    /// Keeps the item at the scanned unit of the victim, if it is one and was used.
-    fn consider(&self, hands: &mut Hands, zone: usize, units: usize, bytes: &mut Vec<u8>) {
+    /// The next items in a range of a zone, whose buckets are being loaded, and where to continue.
+    fn candidates(
+        &self,
+        zone: usize,
+        range: Range<usize>,
+        written: usize,
+        bytes: &mut Vec<u8>,
+    ) -> ([Option<Candidate>; BATCH_LEN], usize) {
         let shared = &self.shared;
-        let offset = hands.scan;
-        bytes.resize(units * UNIT, 0);
-        shared.medium.copy_out(shared.geometry.unit_at(zone, offset), bytes);
-        let Some(item) = StoredItem::parse(bytes) else { return };
-        let hash = shared.hash(item.key);
-        if partition_of(hash, shared.geometry.partitions) != self.number {
-            return;
+        let units_max = shared.geometry.item_units_max();
+        let mut candidates = [None; BATCH_LEN];
+        let mut offset = range.start;
+        for candidate in &mut candidates {
+            if offset >= range.end {
+                break;
+            }
+            let at = shared.geometry.unit_at(zone, offset);
+            // After a crash there may be anything.
+            let head = Head::parse(shared.medium.load(at));
+            let head = head.filter(|head| head.units() <= units_max && offset + head.units() <= written);
+            let Some(head) = head else {
+                offset += 1;
+                continue;
+            };
+            bytes.resize(head.key_len(), 0);
+            shared.medium.copy_out(at + head.key_start(), bytes);
+            let hash = shared.hash(bytes);
+            if partition_of(hash, shared.geometry.partitions) == self.number {
+                self.prefetch_bucket(hash);
+                *candidate = Some(Candidate { offset, head, hash });
+            }
+            offset += head.units();
         }
-        let (sought, place) =
-            (self.sought(hash, item.key), Place { zone, version: shared.version(zone), offset });
+        (candidates, offset)
+    }
+
+    /// Keeps an item of the victim, if it is one and was used.
+    fn consider(&self, hands: &mut Hands, zone: usize, candidate: Candidate, bytes: &mut Vec<u8>) {
+        let shared = &self.shared;
+        let Candidate { offset, head, hash } = candidate;
+        let (at, units) = (shared.geometry.unit_at(zone, offset), head.units());
+        let sought = self.sought(hash, &[]);
+        let place = Place { zone, version: shared.version(zone), offset };
         let (beside, bucket) = (&self.beside[sought.bucket], self.bucket(sought.bucket));
         let descriptors = (0..WAYS).map(|way| (way, shared.descriptor(bucket, way)));
         let mut own = descriptors.filter(|(_, descriptor)| {
@@ -241,7 +305,9 @@ impl<M: Medium> Part<M> {
                 && self.state(*descriptor) == State::Current
         });
         let Some((way, descriptor)) = own.next() else { return };
-        if shared.is_expired(item.metadata) {
+        let expires_at_ms =
+            if head.has_extras() { shared.medium.load(word_at(at, EXPIRY)) } else { 0 };
+        if shared.is_expired(Metadata { expires_at_ms, flags: 0 }) {
             return add_alone(&self.counters.expired, 1);
         }
         let count = beside.count(way);
@@ -250,8 +316,12 @@ impl<M: Medium> Part<M> {
         let ready = hands.ready();
         // At least half of the zone is for new items.
         let has_room = hands.used[ready] + units <= shared.geometry.zone_units() / 2;
-        let is_intact = beside.is_verified(way) || self.is_intact(bytes, descriptor);
-        if !(count > 0 || was_hot) || !has_room || !is_intact {
+        if !(count > 0 || was_hot) || !has_room {
+            return add_alone(&self.counters.evicted, 1);
+        }
+        bytes.resize(units * UNIT, 0);
+        shared.medium.copy_out(at, bytes);
+        if !beside.is_verified(way) && !self.is_intact(bytes, descriptor) {
             return add_alone(&self.counters.evicted, 1);
         }
         let place = self.take(hands, ready, units);

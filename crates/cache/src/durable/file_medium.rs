@@ -62,6 +62,11 @@ impl FileMedium {
         })
     }
 
+    /// Converts the file's pages to huge ones, if the system can.
+    pub fn use_huge_pages(&self) {
+        self.ring.use_huge_pages(0, self.len, self.len);
+    }
+
     /// The promise.
     pub fn survive(&self) -> Survive {
         self.survive
@@ -132,6 +137,11 @@ impl Medium for FileMedium {
     #[inline(always)]
     fn copy_in(&self, at: usize, bytes: &[u8]) {
         self.ring.copy_in(at, bytes);
+    }
+
+    #[inline(always)]
+    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool {
+        self.ring.is_equal(at, bytes)
     }
 
     #[inline(always)]

@@ -104,6 +104,7 @@ fn open(medium: SimulatedMedium, start: Start) -> Core<SimulatedMedium> {
         hasher: KeyHasher::Xxh3 { seed: 3 },
         clock: Arc::new(SystemClock::default()),
         latest_ms: AtomicU64::new(0),
+        write_cache: None,
         number: u64::MAX,
     };
     Core::open(shared, start).unwrap_or_else(|error| panic!("no memory: {error}"))

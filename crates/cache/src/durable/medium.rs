@@ -29,6 +29,9 @@ pub(crate) trait Medium: fmt::Debug + Send + Sync {
     /// Copies bytes in, starting at byte `at`, a multiple of eight, as the only writer.
     fn copy_in(&self, at: usize, bytes: &[u8]);
 
+    /// Whether the bytes starting at byte `at` equal `bytes`.
+    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool;
+
     /// Starts loading the bytes `at..at + len`.
     fn prefetch(&self, _at: usize, _len: usize) {}
 
@@ -57,8 +60,14 @@ pub enum Mistake {
     VersionAfterReuse,
     /// A descriptor of another live item is overwritten without a flush.
     ReuseUnflushed,
+    /// The descriptor of a key's former item is replaced without a flush.
+    UpdateUnflushed,
     /// The checksum of an item does not depend on the descriptor.
     ChecksumUnseeded,
+    /// The descriptor of an item that comes to the write cache is removed without a flush.
+    HotUnflushed,
+    /// An item leaves the write cache before it is in the file. Only readers on other threads notice.
+    CooledEarly,
     /// Lines are flushed without a fence.
     FenceLeftOut,
     /// The version of a zone wraps while descriptors of its former versions are left.
@@ -67,12 +76,14 @@ pub enum Mistake {
 
 #[cfg(any(test, feature = "simulation"))]
 impl Mistake {
-    /// All of them, by name.
-    pub const ALL: [(&'static str, Self); 6] = [
+    /// All that a crash shows, by name.
+    pub const ALL: [(&'static str, Self); 8] = [
         ("delete-unflushed", Self::DeleteUnflushed),
         ("version-after-reuse", Self::VersionAfterReuse),
         ("reuse-unflushed", Self::ReuseUnflushed),
+        ("update-unflushed", Self::UpdateUnflushed),
         ("checksum-unseeded", Self::ChecksumUnseeded),
+        ("hot-unflushed", Self::HotUnflushed),
         ("fence-left-out", Self::FenceLeftOut),
         ("wrap-unscrubbed", Self::WrapUnscrubbed),
     ];

@@ -11,6 +11,8 @@
 //! again, which makes all its items absent at once (`clean.rs`). Nothing is scanned when the file is opened. An item is
 //! verified when it is first read.
 //!
+//! Items that are set often can have their place in memory instead, in [`write_cache`].
+//!
 //! [`medium`] says what survives, [`file_medium`] is the real one and `simulated` the one of the tests. Readers work as
 //! in other caches: they take no lock and validate by the version of the bucket, which is not in the file, and by that
 //! of the zone.
@@ -33,6 +35,7 @@ mod file_medium;
 pub mod fuzz;
 mod geometry;
 mod header;
+mod hot;
 mod medium;
 mod open;
 mod part;
@@ -44,6 +47,7 @@ pub mod simulation;
 mod stats;
 mod stored_item;
 mod write;
+mod write_cache;
 
 pub use builder::SurvivingBuilder;
 pub use cache::SurvivingCache;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use alluvium_base::Corruption;
 use rustix::fs::{FallocateFlags, fallocate};
 
-use crate::memory::{UNIT_BYTES, is_persistent};
+use crate::memory::{HUGE_PAGE_BYTES, UNIT_BYTES, is_persistent};
 
 use super::core::{Start, format};
 use super::error::SurviveError;
@@ -185,12 +185,15 @@ impl Wanted<'_> {
         let bytes = self.header.geometry.file_bytes();
         // What an earlier attempt left is cut off, so that all of it is zero.
         file.set_len(0).map_err(self.system("create"))?;
-        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64).map_err(|error| {
+        file.set_len(bytes as u64).map_err(self.system("create"))?;
+        let medium = self.map(&file, &self.header)?;
+        let allocated =
+            use_huge_pages(&file, &medium).and_then(|()| Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?));
+        allocated.map_err(|error| {
             let _ = fs::remove_file(&beside);
-            self.system("allocate")(error.into())
+            self.system("allocate")(error)
         })?;
         file.write_all_at(&self.header.encode(), 0).map_err(self.system("write"))?;
-        let medium = self.map(&file, &self.header)?;
         format(&medium, &self.header.geometry);
         let open = OpenFile { medium, header: self.header, opened: Opened::New, file };
         open.begin_session().map_err(self.system("write"))?;
@@ -255,6 +258,21 @@ pub(crate) fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Cor
         let at = geometry.zone_line_at(zone);
         check(at, "the version of a zone", &|version| (1..=version_max).contains(&version))
     })
+}
+
+/// Makes a new file in memory one of huge pages: with small ones most accesses to a large cache would wait for the tables
+/// of pages, too. The pages stay huge when the file is opened again. Others are left alone.
+fn use_huge_pages(file: &File, medium: &FileMedium) -> io::Result<()> {
+    /// `TMPFS_MAGIC`.
+    const IN_MEMORY: i64 = 0x0102_1994;
+    if rustix::fs::fstatfs(file).is_ok_and(|system| i64::from(system.f_type) == IN_MEMORY) {
+        // The system makes no huge page of nothing.
+        for at in (0..medium.len()).step_by(HUGE_PAGE_BYTES) {
+            file.write_all_at(&[0; UNIT_BYTES], at as u64)?;
+        }
+        medium.use_huge_pages();
+    }
+    Ok(())
 }
 
 /// The promise of a session, as it is stored.

@@ -19,6 +19,7 @@ use super::geometry::WAYS;
 use super::medium::Medium;
 use super::shared::Shared;
 use super::stored_item::{StoredItem, checksum};
+use super::write_cache::{Popularity, WriteCache};
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +31,16 @@ pub(crate) struct Part<M> {
     pub hands: CachePadded<Mutex<Hands>>,
     pub reads: ReadCounters,
     pub counters: CachePadded<Counters>,
+    pub write_cache: Option<WriteCache>,
+}
+
+/// Where an item was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    /// In the file, by the descriptor of this way.
+    InFile(usize),
+    /// In the write cache.
+    InMemory,
 }
 
 /// What happened. Kept by the writer, except for `broken`.
@@ -37,6 +48,11 @@ pub(crate) struct Part<M> {
 pub(crate) struct Counters {
     pub inserted: AtomicU64,
     pub replaced: AtomicU64,
+    pub overwritten: AtomicU64,
+    /// Sets of items in the write cache.
+    pub hot_sets: AtomicU64,
+    /// Items that went from the write cache to the file.
+    pub cooled: AtomicU64,
     pub removed: AtomicU64,
     pub evicted: AtomicU64,
     pub evicted_by_index: AtomicU64,
@@ -75,8 +91,11 @@ impl<M: Medium> Part<M> {
     ///
     /// # Errors
     /// The system's error if it refuses memory.
-    pub fn new(shared: Arc<Shared<M>>, number: usize, hands: Hands) -> io::Result<Self> {
+    pub fn new(shared: Arc<Shared<M>>, number: usize, mut hands: Hands) -> io::Result<Self> {
+        let write_cache = shared.write_cache.map(WriteCache::new).transpose()?;
+        hands.popularity = shared.write_cache.map(Popularity::new).unwrap_or_default();
         Ok(Self {
+            write_cache,
             beside: Array::new(shared.geometry.buckets)?,
             shared,
             number,
@@ -152,10 +171,15 @@ impl<M: Medium> Part<M> {
     /// Starts loading the bucket of a key.
     #[inline(always)]
     pub fn prefetch_bucket(&self, hash: KeyHash) {
-        let HashPlace { bucket, .. } = HashPlace::of(hash, self.shared.geometry.buckets);
-        let at = self.shared.geometry.bucket_at(self.bucket(bucket));
+        self.prefetch_sought(self.sought(hash, &[]));
+    }
+
+    /// Starts loading the bucket of a key, and what is beside it.
+    #[inline(always)]
+    pub fn prefetch_sought(&self, sought: Sought<'_>) {
+        let at = self.shared.geometry.bucket_at(self.bucket(sought.bucket));
         self.shared.medium.prefetch(at, super::geometry::BUCKET_BYTES);
-        alluvium_index::prefetch_element(&self.beside, bucket);
+        alluvium_index::prefetch_element(&self.beside, sought.bucket);
     }
 
     /// Starts loading the item of a key, whose bucket has been loaded.
@@ -180,8 +204,9 @@ impl<M: Medium> Part<M> {
         let mut scratch = Scratch::new();
         let found = self.find(sought, &mut scratch);
         self.reads.count(found.is_some(), true);
-        let way = found?;
-        self.beside[sought.bucket].count_access(way);
+        if let Found::InFile(way) = found? {
+            self.beside[sought.bucket].count_access(way);
+        }
         scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)))
     }
 
@@ -189,24 +214,45 @@ impl<M: Medium> Part<M> {
     pub fn contains(&self, sought: Sought<'_>) -> bool {
         let mut scratch = Scratch::new();
         let found = self.find(sought, &mut scratch);
-        if let Some(way) = found {
+        if let Some(Found::InFile(way)) = found {
             self.beside[sought.bucket].count_access(way);
         }
         found.is_some()
     }
 
-    /// Copies the item of `key` to `scratch` and returns its way.
+    /// Copies the item of `key` to `scratch` and returns where it was.
     #[inline]
-    fn find(&self, sought: Sought<'_>, scratch: &mut Scratch) -> Option<usize> {
-        let version = self.beside[sought.bucket].version();
+    fn find(&self, sought: Sought<'_>, scratch: &mut Scratch) -> Option<Found> {
+        let beside = &self.beside[sought.bucket];
+        let version = beside.version();
         loop {
             let since = version.begin_read();
+            if beside.hot() > 0 && self.find_hot(sought, scratch) {
+                if !version.is_unchanged(since) {
+                    continue;
+                }
+                let is_there = scratch.lend(|bytes| {
+                    StoredItem::parse(bytes).is_some_and(|item| !self.shared.is_expired(item.metadata))
+                });
+                return is_there.then_some(Found::InMemory);
+            }
             let found = self.find_since(sought, scratch, since);
             // What `find_since` returns was found in an unchanged bucket; it finds nothing in one that changed.
             if found.is_some() || version.is_unchanged(since) {
-                return found;
+                return found.map(Found::InFile);
             }
         }
+    }
+
+    /// Copies the item of `key` from the write cache to `scratch`; returns whether it was there, as far as can be said
+    /// before the version is checked.
+    #[inline(never)]
+    fn find_hot(&self, sought: Sought<'_>, scratch: &mut Scratch) -> bool {
+        let Some(cache) = &self.write_cache else { return false };
+        cache.candidates(sought).any(|slot| {
+            scratch.fill(cache.item_bytes(slot), |out| cache.copy_out(slot, out));
+            scratch.lend(|bytes| StoredItem::parse(bytes).is_some_and(|item| item.key == sought.key))
+        })
     }
 
     #[inline]
@@ -268,6 +314,15 @@ impl<M: Medium> Part<M> {
                 if self.state(descriptor) == State::Current
                     && (beside.is_verified(way) || self.is_intact(&bytes, descriptor))
                 {
+                    items.push(bytes);
+                }
+            }
+            if beside.hot() > 0
+                && let Some(cache) = &self.write_cache
+            {
+                for slot in cache.slots_of(bucket) {
+                    let mut bytes = vec![0; cache.item_bytes(slot)];
+                    cache.copy_out(slot, &mut bytes);
                     items.push(bytes);
                 }
             }

@@ -12,6 +12,7 @@ use crate::sync::{AtomicU64, Ordering};
 use super::descriptor::{Descriptor, UNIT};
 use super::geometry::{Geometry, WAYS};
 use super::medium::{Medium, word_at};
+use super::write_cache::Shape;
 
 /// Word of a descriptor in its bucket: before it is a header, which is not used.
 const FIRST_WORD: usize = 2;
@@ -29,6 +30,8 @@ pub(crate) struct Shared<M> {
     pub clock: Arc<dyn Clock>,
     /// The latest time that was seen: an item that was seen to be expired stays absent while the process lives.
     pub latest_ms: AtomicU64,
+    /// The write cache that each partition has.
+    pub write_cache: Option<Shape>,
     /// Distinguishes the cache from all others of the process.
     pub number: u64,
 }

@@ -188,6 +188,12 @@ impl Medium for SimulatedMedium {
         }
     }
 
+    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool {
+        let mut found = vec![0; bytes.len()];
+        self.copy_out(at, &mut found);
+        found == bytes
+    }
+
     fn flush(&self, at: usize) {
         let mut lasting = self.lasting();
         let first = at / LINE_BYTES * (LINE_BYTES / UNIT_BYTES);

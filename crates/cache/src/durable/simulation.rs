@@ -14,8 +14,10 @@ use crate::partition::{Change, Write};
 use super::core::{Core, Start, format};
 use super::geometry::Geometry;
 use super::medium::Mistake;
+use super::part::Part;
 use super::shared::Shared;
 use super::simulated::{Loss, Random, SimulatedMedium};
+use super::write_cache::Shape;
 
 /// Operations before a crash, at most.
 const OPERATIONS_MAX: usize = 60;
@@ -60,6 +62,7 @@ impl Clock for Time {
 /// One seed.
 struct Run {
     core: Core<SimulatedMedium>,
+    write_cache: Option<Shape>,
     time: Arc<Time>,
     random: Random,
     reference: Reference,
@@ -124,10 +127,13 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
     let time = Arc::new(Time(AtomicU64::new(1000)));
     let medium = SimulatedMedium::new(geometry.file_bytes(), mistake);
     format(&medium, &geometry);
-    let shared = shared(medium, geometry, &time);
+    // A few slots, so that items come and go. Most items fit.
+    let write_cache = (seed % 2 == 1).then_some(Shape { sets: 1, slot_units: 3.min(geometry.item_units_max()) });
+    let shared = shared(medium, geometry, &time, write_cache);
     let core = Core::open(shared, Start::New).map_err(|error| error.to_string())?;
     let run = Run {
         core,
+        write_cache,
         time,
         keys: random.one_of(&[3, 8, 20, 60]),
         has_few_values: random.below(2) == 0,
@@ -141,7 +147,12 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
     Ok((run, geometry))
 }
 
-fn shared(medium: SimulatedMedium, geometry: Geometry, time: &Arc<Time>) -> Shared<SimulatedMedium> {
+fn shared(
+    medium: SimulatedMedium,
+    geometry: Geometry,
+    time: &Arc<Time>,
+    write_cache: Option<Shape>,
+) -> Shared<SimulatedMedium> {
     let clock: Arc<dyn Clock> = Arc::<Time>::clone(time);
     Shared {
         medium,
@@ -149,6 +160,7 @@ fn shared(medium: SimulatedMedium, geometry: Geometry, time: &Arc<Time>) -> Shar
         hasher: KeyHasher::Xxh3 { seed: 1 },
         clock,
         latest_ms: crate::sync::AtomicU64::new(0),
+        write_cache,
         number: u64::MAX,
     }
 }
@@ -216,12 +228,13 @@ impl Run {
             13 => self.time.sleep(Duration::from_millis(self.random.any() % 20)),
             14 if self.random.below(10) == 0 => {
                 let before = self.reference.clone();
-                self.core.parts.iter().for_each(super::part::Part::clear);
+                self.core.parts.iter().for_each(Part::clear);
                 // In the middle of it, some are gone.
                 if !self.core.shared.medium.has_crashed() {
                     before.keys().for_each(|key| self.acknowledge(key, None));
                 }
             }
+            14 if self.random.below(6) == 0 => self.core.parts.iter().for_each(Part::cool_all),
             14 => self.batch(),
             _ => {
                 self.look(&key)?;
@@ -314,7 +327,7 @@ impl Run {
             _ => Start::AfterCrash,
         };
         self.core =
-            Core::open(shared(medium, geometry, &self.time), start).map_err(|error| error.to_string())?;
+            Core::open(shared(medium, geometry, &self.time, self.write_cache), start).map_err(|error| error.to_string())?;
         self.summary.crashes += 1;
         if self.random.below(3) == 0 {
             // Writes meet what was not verified.
@@ -351,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_crash_after_each_store_brings_nothing_back() {
-        let crashes = (1000..1030)
+        let crashes = (1000..1060)
             .map(|seed| run_each_step(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}")).crashes);
         assert!(crashes.sum::<u64>() > 3000);
     }

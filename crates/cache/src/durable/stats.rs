@@ -19,6 +19,12 @@ pub struct SurvivingStats {
     pub inserted: u64,
     /// Items that replaced one.
     pub replaced: u64,
+    /// Those of them that were written over the former item.
+    pub overwritten: u64,
+    /// Sets of items in the write cache.
+    pub hot_sets: u64,
+    /// Items that went from the write cache to the file.
+    pub cooled: u64,
     /// Items that were removed.
     pub removed: u64,
     /// Items that were not kept when their zone was cleaned.
@@ -60,6 +66,9 @@ impl SurvivingCache {
             misses: 0,
             inserted: 0,
             replaced: 0,
+            overwritten: 0,
+            hot_sets: 0,
+            cooled: 0,
             removed: 0,
             evicted: 0,
             evicted_by_index: 0,
@@ -76,6 +85,7 @@ impl SurvivingCache {
             used_bytes: 0,
         };
         for part in &core.parts {
+            stats.beside_bytes += part.write_cache.as_ref().map_or(0, |cache| cache.bytes() as u64);
             let (hits, misses) = part.reads.sum();
             stats.hits += hits;
             stats.misses += misses;
@@ -83,6 +93,9 @@ impl SurvivingCache {
             for (sum, counter) in [
                 (&mut stats.inserted, &counters.inserted),
                 (&mut stats.replaced, &counters.replaced),
+                (&mut stats.overwritten, &counters.overwritten),
+                (&mut stats.hot_sets, &counters.hot_sets),
+                (&mut stats.cooled, &counters.cooled),
                 (&mut stats.removed, &counters.removed),
                 (&mut stats.evicted, &counters.evicted),
                 (&mut stats.evicted_by_index, &counters.evicted_by_index),

@@ -22,6 +22,8 @@ const KEY_SHIFT: u32 = 32;
 const KEY_BITS: u32 = 17;
 const RESERVED: u64 = !(IS_ITEM | HAS_EXTRAS | ((1 << (KEY_SHIFT + KEY_BITS)) - 1));
 
+/// Word of an item with its expiry, if it has extras.
+pub(crate) const EXPIRY: usize = 1;
 /// Maximum bytes of an item besides key and value.
 pub(crate) const OVERHEAD_BYTES: usize = 3 * UNIT_BYTES;
 
@@ -54,11 +56,13 @@ impl Head {
         self.0 as u32 as usize
     }
 
-    fn has_extras(self) -> bool {
+    /// Whether the item has an expiry or flags.
+    pub fn has_extras(self) -> bool {
         self.0 & HAS_EXTRAS != 0
     }
 
-    fn key_start(self) -> usize {
+    /// Bytes before the key.
+    pub fn key_start(self) -> usize {
         if self.has_extras() { OVERHEAD_BYTES } else { UNIT_BYTES }
     }
 
@@ -85,7 +89,7 @@ impl<'a> StoredItem<'a> {
             return None;
         }
         let metadata = if head.has_extras() {
-            Metadata { expires_at_ms: word(bytes, 1)?, flags: word(bytes, 2)? as u32 }
+            Metadata { expires_at_ms: word(bytes, EXPIRY)?, flags: word(bytes, 2)? as u32 }
         } else {
             Metadata::default()
         };

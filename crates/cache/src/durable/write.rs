@@ -5,6 +5,9 @@
 //! A descriptor that may be on the medium is never overwritten by that of another key without a flush: a later removal
 //! would find nothing to flush, and the crash would bring the item back. The descriptors of former versions of a zone
 //! may be, because the version was flushed.
+//!
+//! A short item that replaces one of its size is written over it (`Part::overwrite`). That costs as little as in memory,
+//! and takes no room in a zone, so no zone has to be cleaned for it.
 
 use std::mem;
 
@@ -23,6 +26,9 @@ use super::part::{Part, Sought, State};
 use super::shared::Shared;
 use super::stored_item::{Head, StoredItem};
 
+/// Units of the largest item that another is written over, while readers of its bucket wait: 1 KiB.
+const OVERWRITTEN_UNITS_MAX: usize = 64;
+
 /// The way for a new descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
@@ -33,6 +39,14 @@ struct Slot {
     may_return: bool,
 }
 
+/// What storing an item in the file was.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFile {
+    /// Whether it replaced an item of its key.
+    pub is_own: bool,
+    pub has_flushed: bool,
+}
+
 impl<M: Medium> Part<M> {
     /// Gives `key` an item.
     ///
@@ -40,17 +54,22 @@ impl<M: Medium> Part<M> {
     /// [`TooLarge`]; the key keeps its former item.
     #[inline]
     pub fn set(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        self.prefetch_sought(sought);
         let mut hands = self.enter();
         let has_flushed = self.put(&mut hands, sought, value, metadata)?;
         self.settle(has_flushed);
         Ok(())
     }
 
-    /// As [`set`](Self::set), with the flushes of a cache that has no checksums: the item's lines, a fence, the
-    /// descriptor's line, a fence.
+    /// As [`set`](Self::set), as in a cache that has no checksums: nothing is overwritten, and what is flushed is the
+    /// item's lines, a fence, the descriptor's line, a fence.
     pub fn set_flushed(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<(), TooLarge> {
+        self.prefetch_sought(sought);
         let mut hands = self.enter();
-        self.put(&mut hands, sought, value, metadata)?;
+        let head = self.head(sought, value, metadata)?;
+        let item = StoredItem { key: sought.key, value, metadata };
+        let stored = self.put_in_file(&mut hands, sought, head, item, false);
+        self.count_set(stored.is_own);
         if let Some(way) = self.live(&mut hands, sought) {
             let descriptor = self.shared.descriptor(self.bucket(sought.bucket), way);
             let place = descriptor.place();
@@ -116,9 +135,10 @@ impl<M: Medium> Part<M> {
         decide: impl FnOnce(Option<(ItemView<'_>, Metadata)>) -> Change<'v>,
     ) -> Result<(), TooLarge> {
         let mut hands = self.enter();
-        let found = self.live(&mut hands, sought);
+        let is_found =
+            self.slot_of(&mut hands, sought).is_some() || self.live(&mut hands, sought).is_some();
         let bytes = mem::take(&mut hands.bytes);
-        let item = found.and_then(|_| StoredItem::parse(&bytes));
+        let item = if is_found { StoredItem::parse(&bytes) } else { None };
         let item = item.filter(|item| !self.shared.is_expired(item.metadata));
         let change = decide(item.map(|item| (self.shared.view(item.value, item.metadata), item.metadata)));
         let has_flushed = match change {
@@ -131,7 +151,7 @@ impl<M: Medium> Part<M> {
     }
 
     /// Waits until everything survives that was flushed.
-    fn settle(&self, has_flushed: bool) {
+    pub(super) fn settle(&self, has_flushed: bool) {
         if has_flushed && !self.shared.medium.makes(Mistake::FenceLeftOut) {
             self.shared.medium.fence();
         }
@@ -150,35 +170,119 @@ impl<M: Medium> Part<M> {
         value: &[u8],
         metadata: Metadata,
     ) -> Result<bool, TooLarge> {
-        let shared = &self.shared;
+        let head = self.head(sought, value, metadata)?;
+        let item = StoredItem { key: sought.key, value, metadata };
+        if let Some(cache) = &self.write_cache
+            && let Some(has_flushed) = self.put_hot(cache, hands, sought, head, item)
+        {
+            return Ok(has_flushed);
+        }
+        let stored = self.put_in_file(hands, sought, head, item, true);
+        self.count_set(stored.is_own);
+        Ok(stored.has_flushed)
+    }
+
+    /// The first word of an item.
+    ///
+    /// # Errors
+    /// [`TooLarge`], which is counted.
+    fn head(&self, sought: Sought<'_>, value: &[u8], metadata: Metadata) -> Result<Head, TooLarge> {
         let head = Head::new(sought.key.len(), value.len(), metadata);
-        let Some(head) = head.filter(|head| head.units() <= shared.geometry.item_units_max()) else {
+        head.filter(|head| head.units() <= self.shared.geometry.item_units_max()).ok_or_else(|| {
             add_alone(&self.counters.too_large, 1);
-            return Err(self.too_large());
-        };
-        // First, since it may move items.
-        let place = self.reserve(hands, head.units());
-        let slot = self.slot_for(hands, sought);
-        StoredItem { key: sought.key, value, metadata }.write(head, &mut hands.bytes);
-        let descriptor = Descriptor::new(place, sought.tag, head.units());
-        let descriptor = descriptor.with_checksum(self.checksum(&hands.bytes, descriptor));
-        shared.medium.copy_in(shared.geometry.unit_at(place.zone, place.offset), &hands.bytes);
+            self.too_large()
+        })
+    }
+
+    /// Counts a set of a key that had an item, or did not.
+    pub(super) fn count_set(&self, had_item: bool) {
+        add_alone(if had_item { &self.counters.replaced } else { &self.counters.inserted }, 1);
+    }
+
+    /// Stores an item in the file; says whether the key's item there may be overwritten.
+    #[inline]
+    pub(super) fn put_in_file(
+        &self,
+        hands: &mut Hands,
+        sought: Sought<'_>,
+        head: Head,
+        item: StoredItem<'_>,
+        may_overwrite: bool,
+    ) -> InFile {
+        let shared = &self.shared;
+        let mut slot = self.slot_for(hands, sought);
+        if slot.is_own && may_overwrite && self.overwrite(hands, sought, slot.way, head, item) {
+            add_alone(&self.counters.overwritten, 1);
+        } else {
+            let before = hands.progress();
+            let place = self.reserve(hands, head.units());
+            if hands.progress() != before {
+                // Items have moved, or left.
+                slot = self.slot_for(hands, sought);
+            }
+            item.write(head, &mut hands.bytes);
+            let descriptor = Descriptor::new(place, sought.tag, head.units());
+            let descriptor = descriptor.with_checksum(self.checksum(&hands.bytes, descriptor));
+            shared.medium.copy_in(shared.geometry.unit_at(place.zone, place.offset), &hands.bytes);
+            let count = if slot.is_own { self.beside[sought.bucket].count(slot.way) } else { 0 };
+            self.replace(sought, slot.way, descriptor, count);
+        }
+        if slot.may_return && !slot.is_own {
+            add_alone(&self.counters.evicted_by_index, 1);
+        }
+        let mistake = if slot.is_own { Mistake::UpdateUnflushed } else { Mistake::ReuseUnflushed };
+        let has_flushed =
+            slot.may_return && !shared.medium.makes(mistake) && self.flush(sought, slot.way);
+        InFile { is_own: slot.is_own, has_flushed }
+    }
+
+    /// Writes an item over the key's item, if both have the same size and are short; returns whether it did.
+    ///
+    /// Until the descriptor is flushed, a crash leaves the old item whole, the new one, or one that fails the checksum.
+    /// Afterwards the old one fails it, too, so nothing but the descriptor has to be flushed.
+    #[inline]
+    fn overwrite(
+        &self,
+        hands: &mut Hands,
+        sought: Sought<'_>,
+        way: usize,
+        head: Head,
+        item: StoredItem<'_>,
+    ) -> bool {
+        let (shared, bucket) = (&self.shared, self.bucket(sought.bucket));
+        let descriptor = shared.descriptor(bucket, way);
+        if descriptor.units() != head.units() || head.units() > OVERWRITTEN_UNITS_MAX {
+            return false;
+        }
+        item.write(head, &mut hands.bytes);
+        let new = descriptor.with_checksum(self.checksum(&hands.bytes, descriptor));
+        let place = descriptor.place();
         let beside = &self.beside[sought.bucket];
-        let count = if slot.is_own { beside.count(slot.way) } else { 0 };
-        self.replace(sought, slot.way, descriptor, count);
-        let counter = if slot.is_own { &self.counters.replaced } else { &self.counters.inserted };
-        add_alone(counter, 1);
-        let is_mistaken = !slot.is_own && shared.medium.makes(Mistake::ReuseUnflushed);
-        Ok(slot.may_return && !is_mistaken && self.flush(sought, slot.way))
+        beside.version().begin_change();
+        shared.medium.copy_in(shared.geometry.unit_at(place.zone, place.offset), &hands.bytes);
+        shared.set_descriptor(bucket, way, new);
+        // It stays where it is, so it is only kept if sets count as accesses.
+        beside.reset(way, beside.count(way) + 1);
+        beside.version().end_change();
+        true
     }
 
     /// Removes an item; returns whether there was one, and whether a line was flushed.
     fn take_out(&self, hands: &mut Hands, sought: Sought<'_>) -> (bool, bool) {
-        let Some(way) = self.live(hands, sought) else { return (false, false) };
+        let slot = self.slot_of(hands, sought);
+        let way = if slot.is_none() { self.live(hands, sought) } else { None };
+        if slot.is_none() && way.is_none() {
+            return (false, false);
+        }
         let is_expired =
             StoredItem::parse(&hands.bytes).is_none_or(|item| self.shared.is_expired(item.metadata));
-        self.replace(sought, way, Descriptor::NONE, 0);
         add_alone(if is_expired { &self.counters.expired } else { &self.counters.removed }, 1);
+        if let Some(slot) = slot {
+            self.leave_slot(slot, sought);
+        }
+        // A key with a slot has no descriptor.
+        let Some(way) = way else { return (!is_expired, false) };
+        self.replace(sought, way, Descriptor::NONE, 0);
         let is_mistaken = self.shared.medium.makes(Mistake::DeleteUnflushed);
         (!is_expired, !is_mistaken && self.flush(sought, way))
     }
@@ -195,7 +299,7 @@ impl<M: Medium> Part<M> {
 
     /// Begins to make the line of a descriptor survive.
     #[inline]
-    fn flush(&self, sought: Sought<'_>, way: usize) -> bool {
+    pub(super) fn flush(&self, sought: Sought<'_>, way: usize) -> bool {
         self.shared.medium.flush(self.shared.descriptor_at(self.bucket(sought.bucket), way));
         true
     }
@@ -220,6 +324,34 @@ impl<M: Medium> Part<M> {
         StoredItem::parse(&hands.bytes).is_some_and(|item| item.key == sought.key)
     }
 
+    /// As [`is_of`](Self::is_of), without a copy of an item that was verified: only its key is read.
+    #[inline]
+    fn has_key(&self, hands: &mut Hands, sought: Sought<'_>, way: usize, descriptor: Descriptor) -> bool {
+        if descriptor.tag() != sought.tag {
+            return false;
+        }
+        if !self.beside[sought.bucket].is_verified(way) {
+            return self.is_of(hands, sought, way, descriptor);
+        }
+        let place = descriptor.place();
+        let at = self.shared.geometry.unit_at(place.zone, place.offset);
+        let head = Head::parse(self.shared.medium.load(at));
+        head.is_some_and(|head| {
+            head.units() == descriptor.units()
+                && head.key_len() == sought.key.len()
+                && self.shared.medium.is_equal(at + head.key_start(), sought.key)
+        })
+    }
+
+    /// The way of the item of `key`, which may have expired.
+    pub(super) fn way_of(&self, hands: &mut Hands, sought: Sought<'_>) -> Option<usize> {
+        let bucket = self.bucket(sought.bucket);
+        (0..WAYS).find(|&way| {
+            let descriptor = self.shared.descriptor(bucket, way);
+            self.state(descriptor) == State::Current && self.has_key(hands, sought, way, descriptor)
+        })
+    }
+
     /// The way for an item of `key`.
     #[inline]
     fn slot_for(&self, hands: &mut Hands, sought: Sought<'_>) -> Slot {
@@ -231,7 +363,7 @@ impl<M: Medium> Part<M> {
             match self.state(descriptor) {
                 State::Empty | State::Stale => vacant = vacant.or(Some(way)),
                 State::Foreign => coldest = coldest.min((0, way)),
-                State::Current if self.is_of(hands, sought, way, descriptor) => {
+                State::Current if self.has_key(hands, sought, way, descriptor) => {
                     return Slot { way, is_own: true, may_return: true };
                 }
                 State::Current => coldest = coldest.min((beside.count(way) + 1, way)),
@@ -239,10 +371,7 @@ impl<M: Medium> Part<M> {
         }
         match vacant {
             Some(way) => Slot { way, is_own: false, may_return: false },
-            None => {
-                add_alone(&self.counters.evicted_by_index, 1);
-                Slot { way: coldest.1, is_own: false, may_return: true }
-            }
+            None => Slot { way: coldest.1, is_own: false, may_return: true },
         }
     }
 }
