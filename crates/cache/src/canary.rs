@@ -22,6 +22,10 @@ pub enum Canary {
     EraUnawaited,
     /// Readers that do not find a key do not check whether its item was stored inline after they looked there.
     AbsenceUnchecked,
+    /// A zone of a surviving cache is written again before its new version is seen.
+    ZoneUnfenced,
+    /// An item leaves the write cache before it is in the file.
+    CooledTooEarly,
     /// An item that is evicted from a log leaves it before the compressed zone has it.
     DemotedTooLate,
 }

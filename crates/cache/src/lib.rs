@@ -37,7 +37,7 @@ mod access;
 mod cache;
 mod canary;
 mod claim;
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod durable;
 mod error;
 mod evicting;
@@ -65,6 +65,9 @@ pub use alluvium_io::Clock;
 #[cfg(loom)]
 #[doc(hidden)]
 pub use canary::{Canary, break_rule};
+#[cfg(loom)]
+#[doc(hidden)]
+pub use durable::Model;
 
 pub use access::{Access, Concurrent, ConcurrentReads, Exclusive, SharedWrites};
 pub use cache::{

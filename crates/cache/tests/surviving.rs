@@ -6,13 +6,13 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_cache::{
-    Cache, Clock, Cursor, Opened, Outcome, SetOptions, Survive, SurviveError, SurvivingBuilder,
-    SurvivingCache, Update,
+    Cache, Cursor, Opened, Outcome, SetOptions, Survive, SurviveError, SurvivingBuilder, SurvivingCache,
+    Update,
 };
+use alluvium_io::SimulatedClock;
 
 const BYTES: usize = 4 << 20;
 
@@ -52,24 +52,6 @@ impl AsRef<Path> for TemporaryFile {
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
-    }
-}
-
-/// A clock that tests set.
-#[derive(Debug, Default)]
-struct Time(AtomicU64);
-
-impl Clock for Time {
-    fn monotonic(&self) -> Duration {
-        self.unix()
-    }
-
-    fn unix(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
     }
 }
 
@@ -141,29 +123,70 @@ fn conditional_writes_do_what_those_of_other_caches_do() {
 #[test]
 fn expiry_is_a_time_of_day() {
     let file = TemporaryFile::new("expiry");
-    let time = Arc::new(Time(AtomicU64::new(1_000_000)));
+    let time = SimulatedClock::new(Duration::from_millis(1_000_000));
     let open = || {
-        let clock: Arc<dyn Clock> = Arc::<Time>::clone(&time);
+        let clock = Arc::new(time.clone());
         Cache::builder().memory_limit(BYTES).clock(clock).survive(&file.0, Survive::Process).open().unwrap()
     };
     let cache = open();
     let for_5_s = SetOptions { time_to_live: Some(Duration::from_secs(5)), flags: 0 };
     cache.set_with(b"short", b"1", for_5_s).unwrap();
     cache.set_until(b"long", b"2", 0, Some(Duration::from_millis(1_010_000))).unwrap();
-    time.sleep(Duration::from_secs(4));
+    time.advance(Duration::from_secs(4));
     drop(cache);
     let cache = open();
     assert_eq!(cache.get_with(b"short", |item| item.time_to_live), Some(Some(Duration::from_secs(1))));
-    time.sleep(Duration::from_secs(1));
+    time.advance(Duration::from_secs(1));
     assert_eq!(cache.get(b"short"), None);
     // Time goes back, but not for the cache.
-    time.0.store(1_000_000, Ordering::Relaxed);
+    time.set_unix(Duration::from_millis(1_000_000));
     assert_eq!(cache.get(b"short"), None);
     assert!(!cache.remove(b"short"));
     assert_eq!(cache.get_with(b"long", |item| item.expires_at), Some(Some(Duration::from_millis(1_010_000))));
     assert_eq!(cache.touch(b"long", None), Ok(true));
-    time.0.store(2_000_000, Ordering::Relaxed);
+    time.set_unix(Duration::from_millis(2_000_000));
     assert!(cache.contains(b"long"));
+}
+
+/// Hot items are in memory: closing and syncing bring them to the file.
+#[test]
+fn items_of_the_write_cache_are_there_after_closing() {
+    let file = TemporaryFile::new("write-cache");
+    let open = || file.builder(Survive::Pmem).write_cache_bytes(64 << 10).open().unwrap();
+    let cache = open();
+    for round in 0..5_u64 {
+        (0..2000).for_each(|number| cache.set(&key(number), &round.to_le_bytes()).unwrap());
+        let hot = round * 300..round * 300 + 300;
+        (0..3).for_each(|_| hot.clone().for_each(|hot| cache.set(&key(hot), &round.to_le_bytes()).unwrap()));
+    }
+    assert!((0..2000).step_by(7).all(|number| cache.remove(&key(number))));
+    let check = |cache: &SurvivingCache| {
+        for number in 0..2000 {
+            let expected = (number % 7 != 0).then_some(4_u64.to_le_bytes());
+            assert_eq!(
+                cache.get(&key(number)).as_deref(),
+                expected.as_ref().map(|value| &value[..]),
+                "{number}"
+            );
+        }
+        let visited: HashMap<Vec<u8>, Vec<u8>> = cache.iter().map(|item| (item.key, item.value)).collect();
+        assert_eq!((visited.len(), cache.iter().count()), (1714, 1714));
+        assert!(visited.values().all(|value| value == &4_u64.to_le_bytes()));
+    };
+    check(&cache);
+    let stats = cache.stats();
+    assert!(stats.hot_sets > 100 && stats.cooled > 100, "{stats:?}");
+    assert!(stats.file_bytes + stats.beside_bytes <= BYTES as u64, "{stats:?}");
+    cache.sync().unwrap();
+    check(&cache);
+    assert_eq!(cache.increment(b"count", 1, Some(0)), Ok(Some(1)));
+    assert!((2..9).all(|count| cache.increment(b"count", 1, None) == Ok(Some(count))));
+    assert!(cache.remove(b"count"));
+    (0..3).for_each(|_| cache.set(&key(1), &4_u64.to_le_bytes()).unwrap());
+    drop(cache);
+    check(&open());
+    // Without a write cache the file has more room, which is another shape.
+    assert!(matches!(file.builder(Survive::Pmem).open(), Err(SurviveError::OtherShape(_))));
 }
 
 /// More items than there is room for: those that are used stay.

@@ -77,9 +77,12 @@ pub struct CacheOptions {
     /// What the cache of `--mode nvm` survives
     #[arg(long, value_enum, default_value = "pmem")]
     pub survive: Loss,
-    /// Only that cache with these flushes, instead of both
+    /// Only that cache with these flushes, instead of all
     #[arg(long, value_enum)]
     pub flush: Option<Flush>,
+    /// Memory of its write cache; by default a sixty-fourth of `--memory`
+    #[arg(long, value_parser = alluvium_base::units::parse_bytes)]
+    pub write_cache: Option<u64>,
     /// Directory of its file; by default /dev/shm, and with `--survive power` that of temporary files. With `--mode
     /// tiered` the directory in which the database gets a subdirectory, by default Cargo's `target` or that of
     /// temporary files
@@ -141,6 +144,8 @@ pub enum Loss {
 pub enum Flush {
     /// Where an older item could come back otherwise
     Needed,
+    /// The same, and items that are set often are in memory, with `--survive pmem`
+    WriteCache,
     /// With each set the item and then the descriptor, as without checksums
     EverySet,
 }

@@ -3,13 +3,12 @@
 //!
 //! The items fill the cache once; then keys are requested by popularity, and every value found is compared with the
 //! key. The requests are drawn before the clock starts, so that only their sequential loads are counted.
-//! Ordinary memory stands for persistent memory: the processor's instructions are the same, the memory is faster.
+//! With `--survive pmem` also one with a write cache in front of the file. Ordinary memory stands for persistent memory: the processor's instructions are the same, the memory is faster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use alluvium_cache::{Builder, Cache, Opened, Survive, SurvivingBuilder, SurvivingCache};
 use super::items::wrong;
 use super::options::{CacheOptions, Flush, Loss};
 use super::requests::{self, IS_SET};
@@ -17,12 +16,15 @@ use super::speed::refused;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
+use alluvium_cache::{Builder, Cache, Opened, Survive, SurvivingBuilder, SurvivingCache};
 
 const SKEW: f64 = 0.99;
 const KEY_BYTES: usize = 16;
 const VALUE_BYTES: usize = 100;
 /// Bytes besides key and value that are assumed for each item when the keys are counted.
 const OVERHEAD_BYTES: u64 = 64;
+/// The share of the memory that a write cache has, unless it is given.
+const WRITE_CACHE_SHARE: u64 = 64;
 /// How often the file is opened again.
 const OPENINGS: usize = 5;
 
@@ -33,7 +35,10 @@ const OPENINGS: usize = 5;
 pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError> {
     let value_bytes = options.value_size.unwrap_or(VALUE_BYTES).max(8);
     let payload = KEY_BYTES + value_bytes;
-    let keys = options.items.unwrap_or(options.memory / (payload as u64 + OVERHEAD_BYTES)).clamp(1, u64::from(IS_SET));
+    let keys = options
+        .items
+        .unwrap_or(options.memory / (payload as u64 + OVERHEAD_BYTES))
+        .clamp(1, u64::from(IS_SET));
     let builder = Cache::builder().memory_limit(options.memory as usize).payload_bytes_mean(payload);
     let ratios = options.get_ratio.map_or_else(|| vec![95, 50, 2], |ratio| vec![ratio]);
     let skew = options.skew.unwrap_or(SKEW);
@@ -50,8 +55,12 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
     for (ratio, ns) in ratios.iter().zip(&plain) {
         report.add(work.measurement("plain", *ratio, *ns, *ns))?;
     }
-    let flushes = options.flush.map_or_else(|| vec![Flush::Needed, Flush::EverySet], |flush| vec![flush]);
-    for flush in flushes {
+    let all = [Flush::Needed, Flush::WriteCache, Flush::EverySet];
+    let is_meant = |flush: &Flush| {
+        options.flush.is_none_or(|meant| meant == *flush)
+            && (options.survive == Loss::Pmem || *flush != Flush::WriteCache)
+    };
+    for flush in all.into_iter().filter(is_meant) {
         let file = TemporaryFile::new(options);
         let cache = file.open(builder.clone(), options.survive, flush)?;
         let before = cache.stats();
@@ -62,12 +71,18 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
         )?;
         let stats = cache.stats();
         let openings = file.reopen(cache, &builder, options.survive, flush)?;
-        let name = if flush == Flush::Needed { "surviving" } else { "flush-every-set" };
+        let name = match flush {
+            Flush::Needed => "surviving",
+            Flush::WriteCache => "with-write-cache",
+            Flush::EverySet => "flush-every-set",
+        };
         for ((ratio, ns), plain) in ratios.iter().zip(&surviving).zip(&plain) {
             let measurement = work
                 .measurement(name, *ratio, *ns, *plain)
                 .metric("file_bytes", stats.file_bytes)
                 .metric("flushes_all", stats.flushes - before.flushes)
+                .metric("overwritten_all", stats.overwritten)
+                .metric("hot_sets_all", stats.hot_sets)
                 .metric("evicted_by_index", stats.evicted_by_index)
                 .metric("cleanings", stats.cleanings)
                 .metric("open_ms", openings);
@@ -136,7 +151,10 @@ impl Work<'_> {
 }
 
 /// A file that is removed at the end.
-struct TemporaryFile(PathBuf);
+struct TemporaryFile {
+    path: PathBuf,
+    write_cache_bytes: usize,
+}
 
 impl TemporaryFile {
     fn new(options: &CacheOptions) -> Self {
@@ -146,7 +164,11 @@ impl TemporaryFile {
             None if options.survive != Loss::Power && usual.is_dir() => usual.to_path_buf(),
             None => std::env::temp_dir(),
         };
-        Self(directory.join(format!("alluvium-bench-{}", std::process::id())))
+        let path = directory.join(format!("alluvium-bench-{}", std::process::id()));
+        Self {
+            path,
+            write_cache_bytes: options.write_cache.unwrap_or(options.memory / WRITE_CACHE_SHARE) as usize,
+        }
     }
 
     fn builder(&self, builder: Builder, loss: Loss, flush: Flush) -> SurvivingBuilder {
@@ -155,7 +177,9 @@ impl TemporaryFile {
             Loss::Pmem => Survive::Pmem,
             Loss::Power => Survive::Power,
         };
-        builder.survive(&self.0, survive).reset(true).flushes_each_set(flush == Flush::EverySet)
+        let write_cache = if flush == Flush::WriteCache { self.write_cache_bytes } else { 0 };
+        let builder = builder.survive(&self.path, survive).reset(true).write_cache_bytes(write_cache);
+        builder.flushes_each_set(flush == Flush::EverySet)
     }
 
     fn open(&self, builder: Builder, loss: Loss, flush: Flush) -> Result<SurvivingCache, BenchError> {
@@ -190,7 +214,7 @@ impl TemporaryFile {
 
 impl Drop for TemporaryFile {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
     }
 }
 

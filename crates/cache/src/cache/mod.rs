@@ -15,9 +15,9 @@ pub use era::Era;
 pub use handle::{Cache, SetOptions};
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) use keyed::KeyedWrites;
-#[cfg(all(target_os = "linux", not(miri), not(loom)))]
-pub(crate) use scan::HASH_SHIFT;
 pub use scan::{Cursor, OwnedItem};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub(crate) use scan::{HASH_SHIFT, copies};
 pub use stats::Stats;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) use update::keyed_writes;

@@ -73,20 +73,30 @@ impl<A: Access> Cache<A> {
 
     /// Copies of all items, fetched bucket by bucket while iterating.
     pub fn iter(&self) -> impl Iterator<Item = OwnedItem> + '_ {
-        let mut next = Some(Cursor::default());
-        let mut waiting: Vec<OwnedItem> = Vec::new();
-        std::iter::from_fn(move || {
-            while waiting.is_empty() {
-                next = self.scan(next?, 1, |key, item| {
-                    waiting.push(OwnedItem {
-                        key: key.to_vec(),
-                        value: item.value.to_vec(),
-                        flags: item.flags,
-                        time_to_live: item.time_to_live,
-                    });
-                });
-            }
-            waiting.pop()
-        })
+        copies(move |cursor, visit| self.scan(cursor, 1, visit))
     }
+}
+
+/// Receives the items of a bucket.
+type Visit<'v> = &'v mut dyn FnMut(&[u8], ItemView<'_>);
+
+/// Copies of all items that `scan` visits, which goes on from a cursor by one bucket.
+pub(crate) fn copies(
+    mut scan: impl FnMut(Cursor, Visit<'_>) -> Option<Cursor>,
+) -> impl Iterator<Item = OwnedItem> {
+    let mut next = Some(Cursor::default());
+    let mut waiting: Vec<OwnedItem> = Vec::new();
+    std::iter::from_fn(move || {
+        while waiting.is_empty() {
+            next = scan(next?, &mut |key, item| {
+                waiting.push(OwnedItem {
+                    key: key.to_vec(),
+                    value: item.value.to_vec(),
+                    flags: item.flags,
+                    time_to_live: item.time_to_live,
+                });
+            });
+        }
+        waiting.pop()
+    })
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use alluvium_base::KeyHash;
 
 use crate::cache::{
-    Cursor, HASH_SHIFT, IncrementError, KeyedWrites, Outcome, OwnedItem, SetOptions, Update, keyed_writes,
+    Cursor, HASH_SHIFT, IncrementError, KeyedWrites, Outcome, OwnedItem, SetOptions, Update, copies,
+    keyed_writes,
 };
 use crate::error::TooLarge;
 use crate::item::{ItemView, KEY_BYTES_MAX, Metadata, Token};
@@ -221,6 +222,7 @@ impl SurvivingCache {
                 .iter()
                 .map(|(key, value)| (self.core.shared.hash(key.as_ref()), key.as_ref(), value.as_ref()))
                 .collect();
+            hashed.iter().for_each(|(hash, ..)| self.core.part(*hash).prefetch_bucket(*hash));
             for part in self.parts_of(hashed.iter().map(|(hash, ..)| *hash)) {
                 let own = hashed.iter().filter(|(hash, ..)| self.core.part(*hash).number == part.number);
                 outcome = part.set_each(own.copied()).and(outcome);
@@ -241,6 +243,7 @@ impl SurvivingCache {
         for keys in keys.chunks(BATCH_LEN) {
             let hashed: Vec<(KeyHash, &[u8])> =
                 keys.iter().map(|key| (self.core.shared.hash(key.as_ref()), key.as_ref())).collect();
+            hashed.iter().for_each(|(hash, _)| self.core.part(*hash).prefetch_bucket(*hash));
             for part in self.parts_of(hashed.iter().map(|(hash, _)| *hash)) {
                 let own = hashed.iter().filter(|(hash, _)| self.core.part(*hash).number == part.number);
                 removed += part.remove_each(own.copied());
@@ -290,21 +293,7 @@ impl SurvivingCache {
 
     /// Copies of all items, fetched bucket by bucket while iterating.
     pub fn iter(&self) -> impl Iterator<Item = OwnedItem> + '_ {
-        let mut next = Some(Cursor::default());
-        let mut waiting: Vec<OwnedItem> = Vec::new();
-        std::iter::from_fn(move || {
-            while waiting.is_empty() {
-                next = self.scan(next?, 1, |key, item| {
-                    waiting.push(OwnedItem {
-                        key: key.to_vec(),
-                        value: item.value.to_vec(),
-                        flags: item.flags,
-                        time_to_live: item.time_to_live,
-                    });
-                });
-            }
-            waiting.pop()
-        })
+        copies(move |cursor, visit| self.scan(cursor, 1, visit))
     }
 
     /// About the number of items: those of some buckets, times the number of buckets. Nothing counts them, since

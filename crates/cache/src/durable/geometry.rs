@@ -14,7 +14,7 @@ use super::descriptor::{OFFSET_BITS, UNIT, UNITS_MAX, VERSION_BITS, ZONE_BITS};
 use super::medium::LINE_BYTES;
 
 /// Bytes of the header.
-pub(crate) const HEADER_BYTES: usize = 4096;
+pub(crate) const HEADER_BYTES: usize = PAGE;
 /// Bytes of a bucket.
 pub(crate) const BUCKET_BYTES: usize = 2 * LINE_BYTES;
 /// Descriptors of a bucket.
@@ -28,7 +28,8 @@ const ZONES_MIN: usize = 4;
 const ZONES_USUAL: usize = 64;
 const ZONE_BYTES_MAX: usize = UNIT << OFFSET_BITS;
 const ZONE_BYTES_MIN: usize = 16 << 10;
-const PAGE: usize = 4096;
+/// Small under the model checker, which treats every word as an object.
+const PAGE: usize = if cfg!(loom) { LINE_BYTES } else { 4096 };
 
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

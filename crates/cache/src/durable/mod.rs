@@ -23,37 +23,57 @@
 //! Architecture invariant: no byte of the file is trusted. The header and the tables are checked when it is opened,
 //! descriptors and items whenever they are read.
 
+// The model checker sees the partitions over words in memory, not their opening.
+#![cfg_attr(loom, allow(dead_code))]
+
 mod beside;
+#[cfg(not(loom))]
 mod builder;
+#[cfg(not(loom))]
 mod cache;
 mod clean;
 mod core;
 mod descriptor;
+#[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
 mod file_medium;
-#[cfg(any(test, feature = "simulation"))]
+#[cfg(all(any(test, feature = "simulation"), not(loom)))]
 pub mod fuzz;
 mod geometry;
+#[cfg(not(loom))]
 mod header;
 mod hot;
 mod medium;
+#[cfg(loom)]
+mod model;
+#[cfg(not(loom))]
 mod open;
 mod part;
 mod shared;
-#[cfg(any(test, feature = "simulation"))]
+#[cfg(all(any(test, feature = "simulation"), not(loom)))]
 mod simulated;
-#[cfg(any(test, feature = "simulation"))]
+#[cfg(all(any(test, feature = "simulation"), not(loom)))]
 pub mod simulation;
+#[cfg(not(loom))]
 mod stats;
 mod stored_item;
 mod write;
 mod write_cache;
 
+#[cfg(not(loom))]
 pub use builder::SurvivingBuilder;
+#[cfg(not(loom))]
 pub use cache::SurvivingCache;
+#[cfg(not(loom))]
 pub use error::SurviveError;
+#[cfg(not(loom))]
 pub use file_medium::Survive;
-#[cfg(feature = "simulation")]
+#[cfg(all(feature = "simulation", not(loom)))]
 pub use medium::Mistake;
+#[cfg(loom)]
+pub use model::Model;
+#[cfg(not(loom))]
 pub use open::Opened;
+#[cfg(not(loom))]
 pub use stats::SurvivingStats;

@@ -187,8 +187,8 @@ impl Wanted<'_> {
         file.set_len(0).map_err(self.system("create"))?;
         file.set_len(bytes as u64).map_err(self.system("create"))?;
         let medium = self.map(&file, &self.header)?;
-        let allocated =
-            use_huge_pages(&file, &medium).and_then(|()| Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?));
+        let allocated = use_huge_pages(&file, &medium)
+            .and_then(|()| Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?));
         allocated.map_err(|error| {
             let _ = fs::remove_file(&beside);
             self.system("allocate")(error)

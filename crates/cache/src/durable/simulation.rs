@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use alluvium_base::KeyHasher;
-use alluvium_io::Clock;
+use alluvium_io::{Clock as _, SimulatedClock};
 
 use crate::item::Metadata;
 use crate::partition::{Change, Write};
@@ -41,29 +40,11 @@ type Value = (Vec<u8>, u64);
 /// By key: what a get may find; it may also find nothing.
 type Reference = BTreeMap<Vec<u8>, Vec<Value>>;
 
-/// Time as the simulation lets it pass.
-#[derive(Debug, Default)]
-struct Time(AtomicU64);
-
-impl Clock for Time {
-    fn monotonic(&self) -> Duration {
-        self.unix()
-    }
-
-    fn unix(&self) -> Duration {
-        Duration::from_millis(self.0.load(Ordering::Relaxed))
-    }
-
-    fn sleep(&self, duration: Duration) {
-        self.0.fetch_add(duration.as_millis() as u64, Ordering::Relaxed);
-    }
-}
-
 /// One seed.
 struct Run {
     core: Core<SimulatedMedium>,
     write_cache: Option<Shape>,
-    time: Arc<Time>,
+    time: SimulatedClock,
     random: Random,
     reference: Reference,
     keys: usize,
@@ -124,11 +105,12 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
         buckets: random.one_of(&[1, 2, 5]),
         version_bits: random.one_of(&[2, 2, 3, 23]),
     };
-    let time = Arc::new(Time(AtomicU64::new(1000)));
+    let time = SimulatedClock::new(Duration::from_millis(1000));
     let medium = SimulatedMedium::new(geometry.file_bytes(), mistake);
     format(&medium, &geometry);
     // A few slots, so that items come and go. Most items fit.
-    let write_cache = (seed % 2 == 1).then_some(Shape { sets: 1, slot_units: 3.min(geometry.item_units_max()) });
+    let write_cache =
+        (seed % 2 == 1).then_some(Shape { sets: 1, slot_units: 3.min(geometry.item_units_max()) });
     let shared = shared(medium, geometry, &time, write_cache);
     let core = Core::open(shared, Start::New).map_err(|error| error.to_string())?;
     let run = Run {
@@ -150,15 +132,14 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
 fn shared(
     medium: SimulatedMedium,
     geometry: Geometry,
-    time: &Arc<Time>,
+    time: &SimulatedClock,
     write_cache: Option<Shape>,
 ) -> Shared<SimulatedMedium> {
-    let clock: Arc<dyn Clock> = Arc::<Time>::clone(time);
     Shared {
         medium,
         geometry,
         hasher: KeyHasher::Xxh3 { seed: 1 },
-        clock,
+        clock: Arc::new(time.clone()),
         latest_ms: crate::sync::AtomicU64::new(0),
         write_cache,
         number: u64::MAX,
@@ -225,7 +206,7 @@ impl Run {
                 self.acknowledge(&key, None);
             }
             11..13 => self.replace_present(&key)?,
-            13 => self.time.sleep(Duration::from_millis(self.random.any() % 20)),
+            13 => self.time.advance(Duration::from_millis(self.random.any() % 20)),
             14 if self.random.below(10) == 0 => {
                 let before = self.reference.clone();
                 self.core.parts.iter().for_each(Part::clear);
@@ -326,8 +307,8 @@ impl Run {
             Loss::Nothing if self.random.below(3) > 0 => Start::Resumed,
             _ => Start::AfterCrash,
         };
-        self.core =
-            Core::open(shared(medium, geometry, &self.time, self.write_cache), start).map_err(|error| error.to_string())?;
+        self.core = Core::open(shared(medium, geometry, &self.time, self.write_cache), start)
+            .map_err(|error| error.to_string())?;
         self.summary.crashes += 1;
         if self.random.below(3) == 0 {
             // Writes meet what was not verified.

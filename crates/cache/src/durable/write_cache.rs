@@ -206,10 +206,7 @@ pub(crate) struct Popularity {
 
 impl Popularity {
     pub fn new(shape: Shape) -> Self {
-        Self {
-            recent: vec![[0; WAYS * MARKS]; shape.sets],
-            uses: vec![0; shape.sets * WAYS],
-        }
+        Self { recent: vec![[0; WAYS * MARKS]; shape.sets], uses: vec![0; shape.sets * WAYS] }
     }
 
     /// Counts a set of a key; returns whether the key is hot.

@@ -10,6 +10,7 @@ use super::evictions::{
 use super::inline::{inline_update, item_that_comes_inline};
 use super::reads::{copy_of_older_data, update_in_place};
 use super::stores::{items_moved_together, space_used_again};
+use super::surviving::{cooled_item, overwritten_item, renewed_zone, replaced_descriptor};
 use super::zone::item_moved_to_zone;
 use super::{PREEMPTIONS, model};
 
@@ -86,4 +87,25 @@ fn loom_canary_a_store_moves_items_without_a_new_version() {
 #[test]
 fn loom_canary_an_item_leaves_the_logs_before_the_zone_has_it() {
     is_noticed(Canary::DemotedTooLate, item_moved_to_zone);
+}
+
+#[test]
+fn loom_canary_a_surviving_item_is_overwritten_before_the_odd_version() {
+    is_noticed(Canary::ChangeUnfenced, overwritten_item);
+    is_noticed(Canary::ValidationUnfenced, overwritten_item);
+}
+
+#[test]
+fn loom_canary_descriptors_are_replaced_without_a_new_version() {
+    is_noticed(Canary::ChangeUncounted, replaced_descriptor);
+}
+
+#[test]
+fn loom_canary_a_zone_is_written_again_before_its_version_is_seen() {
+    is_noticed(Canary::ZoneUnfenced, renewed_zone);
+}
+
+#[test]
+fn loom_canary_an_item_leaves_the_write_cache_too_early() {
+    is_noticed(Canary::CooledTooEarly, cooled_item);
 }

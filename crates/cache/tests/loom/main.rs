@@ -10,6 +10,7 @@ mod evictions;
 mod inline;
 mod reads;
 mod stores;
+mod surviving;
 mod zone;
 
 use alluvium_base::KeyHasher;
