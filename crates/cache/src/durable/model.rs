@@ -113,6 +113,11 @@ impl Model {
         self.core.parts[0].remove(self.sought(key))
     }
 
+    /// Removes all items.
+    pub fn clear(&self) {
+        self.core.parts[0].clear();
+    }
+
     /// Moves all items of the write cache to the zones.
     pub fn cool_all(&self) {
         self.core.parts[0].cool_all();
