@@ -80,7 +80,7 @@ impl<A: Access> Cache<A> {
 /// Receives the items of a bucket.
 type Visit<'v> = &'v mut dyn FnMut(&[u8], ItemView<'_>);
 
-/// Copies of all items that `scan` visits, which goes on from a cursor by one bucket.
+/// Copies of all items that `scan` visits, which continues from a cursor by one bucket.
 pub(crate) fn copies(
     mut scan: impl FnMut(Cursor, Visit<'_>) -> Option<Cursor>,
 ) -> impl Iterator<Item = OwnedItem> {

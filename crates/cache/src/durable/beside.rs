@@ -7,8 +7,8 @@ use crate::sync::{AtomicU8, AtomicU16, Ordering};
 
 const COUNT_MAX: u16 = 3;
 
-/// See the module. Counts and marks are loaded and stored by all threads without a lock, so one may be lost. A lost count
-/// is one access less; an item whose mark is lost is verified again.
+/// See the module. Counts and marks are loaded and stored by all threads without a lock, so one may be lost. A lost
+/// count is one access less; an item whose mark is lost is verified again.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Beside {
@@ -21,8 +21,8 @@ pub(crate) struct Beside {
     hot: AtomicU8,
 }
 
-// SAFETY: atomic integers without padding or drop glue, for which zeros are a valid value: version 0, nothing counted or
-// marked.
+// SAFETY: atomic integers without padding or drop glue, for which zeros are a valid value: version 0, nothing counted
+// or marked.
 unsafe impl Element for Beside {
     #[cfg(any(not(target_os = "linux"), miri, loom))]
     fn blank() -> Self {

@@ -260,8 +260,8 @@ pub(crate) fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Cor
     })
 }
 
-/// Makes a new file in memory one of huge pages: with small ones most accesses to a large cache would wait for the tables
-/// of pages, too. The pages stay huge when the file is opened again. Others are left alone.
+/// Makes a new file in memory one of huge pages: with small ones most accesses to a large cache would wait for the
+/// tables of pages, too. The pages stay huge when the file is opened again. Others are left alone.
 fn use_huge_pages(file: &File, medium: &FileMedium) -> io::Result<()> {
     /// `TMPFS_MAGIC`.
     const IN_MEMORY: i64 = 0x0102_1994;

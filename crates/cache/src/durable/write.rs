@@ -6,8 +6,8 @@
 //! would find nothing to flush, and the crash would bring the item back. The descriptors of former versions of a zone
 //! may be, because the version was flushed.
 //!
-//! A short item that replaces one of its size is written over it (`Part::overwrite`). That costs as little as in memory,
-//! and takes no room in a zone, so no zone has to be cleaned for it.
+//! A short item that replaces one of its size is written over it (`Part::overwrite`). That costs as little as in
+//! memory, and takes no room in a zone, so no zone has to be cleaned for it.
 
 use std::mem;
 

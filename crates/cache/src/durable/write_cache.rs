@@ -49,8 +49,8 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The shape for `bytes` bytes and items of `payload` bytes of key and value on average; `None` if they are too few.
-    /// A slot has room for half as much again.
+    /// The shape for `bytes` bytes and items of `payload` bytes of key and value on average; `None` if they are too
+    /// few. A slot has room for half as much again.
     pub fn within(bytes: usize, payload: usize) -> Option<Self> {
         let item_bytes = payload.checked_add(OVERHEAD_BYTES)?;
         let slot_units = item_bytes.checked_add(item_bytes / 2)?.div_ceil(UNIT);
@@ -322,8 +322,8 @@ mod tests {
         assert!(part.beside.iter().all(|beside| beside.hot() == 0));
     }
 
-    /// Two writers make keys hot in turn, so that they push one another out of the slots, while a reader looks for them.
-    /// Returns how often it missed one; values go up.
+    /// Two writers make keys hot in turn, so that they push one another out of the slots, while a reader looks for
+    /// them. Returns how often it missed one; values go up.
     fn misses(mistake: Option<Mistake>) -> u64 {
         const KEYS: u64 = 24;
         let (core, is_done, keys) = (core(mistake), AtomicBool::new(false), KEYS);
