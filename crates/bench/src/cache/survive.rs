@@ -3,8 +3,8 @@
 //!
 //! The items fill the cache once; then keys are requested by popularity, and every value found is compared with the
 //! key. The requests are drawn before the clock starts, so that only their sequential loads are counted. With
-//! `--survive pmem` there is also a cache with a write cache in front of the file. Ordinary memory stands for persistent
-//! memory: the processor's instructions are the same, the memory is faster.
+//! `--survive pmem` there is also a cache with a write cache in front of the file. Ordinary memory stands for
+//! persistent memory: the processor's instructions are the same, the memory is faster.
 
 use std::fs;
 use std::path::{Path, PathBuf};
