@@ -264,8 +264,8 @@ pub(crate) fn check_tables(tables: &[u8], geometry: &Geometry) -> Result<(), Cor
 /// tables of pages, too. The pages stay huge when the file is opened again. Others are left alone.
 fn use_huge_pages(file: &File, medium: &FileMedium) -> io::Result<()> {
     /// `TMPFS_MAGIC`.
-    const IN_MEMORY: i64 = 0x0102_1994;
-    if rustix::fs::fstatfs(file).is_ok_and(|system| i64::from(system.f_type) == IN_MEMORY) {
+    const IN_MEMORY: rustix::fs::FsWord = 0x0102_1994;
+    if rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == IN_MEMORY) {
         // The system makes no huge page of nothing.
         for at in (0..medium.len()).step_by(HUGE_PAGE_BYTES) {
             file.write_all_at(&[0; UNIT_BYTES], at as u64)?;
