@@ -124,7 +124,7 @@ impl Builder {
     /// thread that reads many pages at once) and the program itself.
     ///
     /// An operation that gets no descriptor returns [`crate::Error::Io`] for that file and can be repeated. With an
-    /// [`Environment`] this setting affects only a second directory given by its path.
+    /// [`crate::Environment`] this setting affects only a second directory given by its path.
     #[must_use]
     pub fn open_files_max(mut self, files: usize) -> Self {
         self.settings.open_files_max = Some(files.max(1));
