@@ -229,7 +229,10 @@ impl Tiered<'_> {
             .metric("compressed_share", share(compressed_hits))
             .metric("memory_share", share(hits))
             .metric("memory_share_model", model.cache_hit_share(rows.rows as f64))
-            .metric("log_or_filter_share", (rows.bytes_max > 0).then(|| share(gets.saturating_sub(hits + misses))))
+            .metric(
+                "log_or_filter_share",
+                (rows.bytes_max > 0).then(|| share(gets.saturating_sub(hits + misses))),
+            )
             .metric("absent_share", share(absent))
             .metric("hot_rows", hot_rows)
             .metric("compressed_rows", rows.compressed_rows)

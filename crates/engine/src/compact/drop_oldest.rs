@@ -24,9 +24,10 @@ pub(crate) fn drop_oldest(shared: &Shared) -> Result<bool> {
     if !shared.is_dropping_due() {
         return Ok(false);
     }
+    // Also of keyspaces that nobody has used since the opening: theirs may be the oldest.
+    let keyspaces = shared.opened_keyspaces()?;
     let _only_one = shared.merge_lock.lock().expect("no panic while held");
-    let keyspaces = shared.all_keyspaces().into_iter();
-    let oldest = keyspaces.filter_map(|keyspace| {
+    let oldest = keyspaces.into_iter().filter_map(|keyspace| {
         let oldest = keyspace.version.load().body.oldest()?;
         Some((keyspace, oldest))
     });

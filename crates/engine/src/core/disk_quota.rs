@@ -103,7 +103,9 @@ impl Shared {
 
     /// Whether items are dropped that would make room.
     fn may_drop_more(&self) -> bool {
-        let has_some = |keyspace: Arc<KeyspaceShared>| keyspace.version.load().body.oldest().is_some();
+        let has_some = |keyspace: Arc<KeyspaceShared>| {
+            keyspace.is_dormant() || keyspace.version.load().body.oldest().is_some()
+        };
         self.is_dropping_due() && self.all_keyspaces().into_iter().any(has_some)
     }
 

@@ -75,6 +75,28 @@ fn the_youngest_items_stay_under_the_limit() {
 }
 
 #[test]
+fn keyspaces_that_nobody_uses_lose_their_older_items() {
+    let directory = tempfile::tempdir().unwrap();
+    let limited = |builder: Builder| builder.plan(small("tiered")).disk_bytes_max(40 * MIB);
+    let (db, keyspace) = open(&directory, limited);
+    let others: Vec<_> = (0..2).map(|other| db.keyspace(&format!("other-{other}")).unwrap()).collect();
+    for number in 0..10_000_u32 {
+        others[0].insert(number.to_le_bytes(), value(number, 0, 300)).unwrap();
+        others[1].insert(number.to_le_bytes(), value(number, 1, 300)).unwrap();
+    }
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    drop((others, keyspace, db));
+    let (db, keyspace) = open(&directory, limited);
+    for number in 0..150_000_u32 {
+        keyspace.insert(number.to_le_bytes(), value(number, 2, 300)).unwrap();
+    }
+    let other = db.keyspace("other-0").unwrap();
+    assert!((0..10_000_u32).step_by(16).all(|number| other.get(number.to_le_bytes()).unwrap().is_none()));
+    assert_eq!(keyspace.get(149_999_u32.to_le_bytes()).unwrap(), Some(value(149_999, 2, 300)));
+}
+
+#[test]
 fn a_snapshot_keeps_what_it_sees() {
     let directory = tempfile::tempdir().unwrap();
     let limited = |builder: Builder| builder.plan(small("tiered")).disk_bytes_max(40 * MIB);
