@@ -1,4 +1,4 @@
-//! Values like those of services, by item number: what compression finds in them depends on their kind.
+//! Keys, and values like those of services, by item number: what compression finds in them depends on their kind.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -40,6 +40,20 @@ const CITIES: [&str; 8] =
     ["Amsterdam", "Berlin", "Copenhagen", "Dublin", "Edinburgh", "Florence", "Geneva", "Hamburg"];
 const KINDS: [&str; 6] = ["cafe", "hotel", "museum", "pharmacy", "restaurant", "station"];
 const AGENTS: [&str; 4] = ["Firefox/128.0", "Chrome/126.0", "Safari/17.5", "curl/8.8.0"];
+
+/// Bytes of a key.
+pub const KEY_BYTES: usize = 16;
+
+/// The key of the item of this number: text that ends in its digits.
+pub fn key(number: u64) -> [u8; KEY_BYTES] {
+    let mut key = *b"key-000000000000";
+    let mut rest = number;
+    for digit in key.iter_mut().rev().take(12) {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    key
+}
 
 /// Makes the values of one kind.
 #[derive(Debug)]

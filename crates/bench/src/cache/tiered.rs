@@ -11,18 +11,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use alluvium::{Db, Durability, Keyspace, Plan, Stats};
-use alluvium_io::ProcessMemory;
 use alluvium_model::KeyDistribution;
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::documents::Maker;
+use super::documents::{KEY_BYTES, Maker, key};
 use super::items::wrong;
 use super::options::CacheOptions;
 use super::requests::Zipf;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
-use crate::process::cpu_time;
+use crate::process::{cpu_time, resident_bytes};
 use crate::report::Report;
 use crate::work_directory::default_parent;
 
@@ -30,7 +29,6 @@ const SKEW: f64 = 0.99;
 /// Bytes of all items for each byte of memory, unless their number is given.
 const DATA_PER_MEMORY: u64 = 8;
 const SUBDIRECTORY: &str = "alluvium-bench-tiered";
-const KEY_BYTES: usize = 16;
 /// Gets between two looks at the clock.
 const GETS_PER_LOOK: usize = 256;
 /// Time between two measurements of the resident memory.
@@ -245,18 +243,4 @@ impl Tiered<'_> {
             .metric("table_bytes", stats.levels.iter().map(|level| level.bytes).sum::<u64>())
             .metric("items_dropped", stats.oldest_items_dropped - before.stats.oldest_items_dropped))
     }
-}
-
-fn key(number: u64) -> [u8; KEY_BYTES] {
-    let mut key = *b"key-000000000000";
-    let mut rest = number;
-    for digit in key.iter_mut().rev().take(12) {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    key
-}
-
-fn resident_bytes() -> u64 {
-    ProcessMemory::now().map_or(0, |memory| memory.resident_bytes)
 }

@@ -7,11 +7,10 @@
 use std::time::Instant;
 
 use alluvium_cache::{Cache, Compressed, PartitionStats};
-use alluvium_io::ProcessMemory;
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng};
 
-use super::documents::Maker;
+use super::documents::{KEY_BYTES, Maker, key};
 use super::items::wrong;
 use super::memcached::Memcached;
 use super::options::{CacheOptions, TraceKind};
@@ -19,6 +18,7 @@ use super::requests::Zipf;
 use super::speed::refused;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
+use crate::process::resident_bytes;
 use crate::report::Report;
 
 const SKEW: f64 = 0.99;
@@ -26,7 +26,6 @@ const SKEW: f64 = 0.99;
 const KEYS_PER_ITEM: u64 = 4;
 /// One in this many gets is timed by itself.
 const GETS_PER_SAMPLE: usize = 64;
-const KEY_BYTES: usize = 16;
 const MIB: f64 = (1 << 20) as f64;
 
 /// Runs both caches.
@@ -278,18 +277,4 @@ impl Trace<'_> {
             .metric("ns_per_request", measured.ns_per_request)
             .metric("resident_bytes_max", measured.resident_bytes_max)
     }
-}
-
-fn key(number: u64) -> [u8; KEY_BYTES] {
-    let mut key = *b"key-000000000000";
-    let mut rest = number;
-    for digit in key.iter_mut().rev().take(12) {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    key
-}
-
-fn resident_bytes() -> u64 {
-    ProcessMemory::now().map_or(0, |memory| memory.resident_bytes)
 }

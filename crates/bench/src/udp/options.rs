@@ -151,8 +151,8 @@ impl Default for UdpOptions {
 }
 
 impl UdpOptions {
-    /// Datagrams of a call. Four calls have room in the buffer of a socket, and a worker that has slept for lack of
-    /// requests finds so many that waking it costs little.
+    /// Maximum datagrams in a call. The buffer of a socket has room for four calls. A worker that wakes finds a large
+    /// burst, so the wake-up costs little for each request.
     pub(super) fn window(&self) -> usize {
         self.window.unwrap_or_else(|| ((48 << 10) / self.datagram_bytes()).clamp(1, 256))
     }

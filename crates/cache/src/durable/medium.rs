@@ -24,13 +24,28 @@ pub(crate) trait Medium: fmt::Debug + Send + Sync {
     fn store(&self, at: usize, word: u64);
 
     /// Copies bytes out, starting at byte `at`.
-    fn copy_out(&self, at: usize, out: &mut [u8]);
+    fn copy_out(&self, at: usize, out: &mut [u8]) {
+        for (number, bytes) in out.chunks_mut(UNIT_BYTES).enumerate() {
+            let word = self.load(at + number * UNIT_BYTES).to_le_bytes();
+            bytes.copy_from_slice(&word[..bytes.len()]);
+        }
+    }
 
     /// Copies bytes in, starting at byte `at`, a multiple of eight, as the only writer.
-    fn copy_in(&self, at: usize, bytes: &[u8]);
+    fn copy_in(&self, at: usize, bytes: &[u8]) {
+        for (number, bytes) in bytes.chunks(UNIT_BYTES).enumerate() {
+            let mut word = [0; UNIT_BYTES];
+            word[..bytes.len()].copy_from_slice(bytes);
+            self.store(at + number * UNIT_BYTES, u64::from_le_bytes(word));
+        }
+    }
 
     /// Whether the bytes starting at byte `at` equal `bytes`.
-    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool;
+    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool {
+        let mut found = vec![0; bytes.len()];
+        self.copy_out(at, &mut found);
+        found == bytes
+    }
 
     /// Starts loading the bytes `at..at + len`.
     fn prefetch(&self, _at: usize, _len: usize) {}

@@ -38,27 +38,6 @@ impl Medium for Words {
         self.0[at / UNIT_BYTES].store(word, Ordering::Relaxed);
     }
 
-    fn copy_out(&self, at: usize, out: &mut [u8]) {
-        for (number, bytes) in out.chunks_mut(UNIT_BYTES).enumerate() {
-            let word = self.load(at + number * UNIT_BYTES).to_le_bytes();
-            bytes.copy_from_slice(&word[..bytes.len()]);
-        }
-    }
-
-    fn copy_in(&self, at: usize, bytes: &[u8]) {
-        for (number, bytes) in bytes.chunks(UNIT_BYTES).enumerate() {
-            let mut word = [0; UNIT_BYTES];
-            word[..bytes.len()].copy_from_slice(bytes);
-            self.store(at + number * UNIT_BYTES, u64::from_le_bytes(word));
-        }
-    }
-
-    fn is_equal(&self, at: usize, bytes: &[u8]) -> bool {
-        let mut found = vec![0; bytes.len()];
-        self.copy_out(at, &mut found);
-        found == bytes
-    }
-
     fn flush(&self, _at: usize) {}
 
     fn fence(&self) {}

@@ -21,7 +21,7 @@ use crate::table::{READS_AHEAD_MAX, Section, SectionScanner};
 
 /// Drops one piece if the limit would soon refuse writes; returns whether it did.
 pub(crate) fn drop_oldest(shared: &Shared) -> Result<bool> {
-    if !shared.is_dropping_due() {
+    if !shared.can_drop_oldest() {
         return Ok(false);
     }
     // Also of keyspaces that nobody has used since the opening: theirs may be the oldest.
@@ -47,11 +47,9 @@ fn drop_run(shared: &Shared, keyspace: &KeyspaceShared, run: &Arc<Run>) -> Resul
         sections.filter_map(|(shard, section)| Some((run.clone(), shard, section.clone()?))).collect();
     let sections = || merged.iter().map(|(_, _, section)| &section.section);
     let references = references_in(shared, keyspace, sections(), &[HashRange::ALL])?;
-    for section in sections() {
-        count(shared, section, section.item_count());
-    }
     drop_sections(shared, keyspace, &merged, &references)?;
     shared.blobs.unhide(&references);
+    sections().for_each(|section| count(shared, section, section.item_count()));
     Ok(())
 }
 
@@ -67,8 +65,6 @@ fn drop_table(shared: &Shared, keyspace: &KeyspaceShared, number: usize, table: 
     drop(version);
     let ranges: Vec<HashRange> = containers.iter().map(|container| container.range).collect();
     let references = references_in(shared, keyspace, [&table.section].into_iter(), &ranges)?;
-    let items: f64 = ranges.iter().map(|range| table.items_within(*range)).sum();
-    count(shared, &table.section, items as u64);
     let mut edits = Vec::new();
     for Container { range, tables } in containers {
         edits.push(Edit::DropSorted { keyspace: keyspace.id, level: number, range });
@@ -94,6 +90,8 @@ fn drop_table(shared: &Shared, keyspace: &KeyspaceShared, number: usize, table: 
     });
     shared.blobs.count_losses(&references);
     shared.blobs.unhide(&references);
+    let items: f64 = ranges.iter().map(|range| table.items_within(*range)).sum();
+    count(shared, &table.section, items as u64);
     Ok(())
 }
 
@@ -123,6 +121,7 @@ fn references_in<'s>(
     Ok(references)
 }
 
+/// Counts what was dropped, durably: a section that is still in use must not count as space that readers hold.
 fn count(shared: &Shared, section: &Arc<Section>, items: u64) {
     let counters = &shared.counters;
     counters.oldest_items_dropped.fetch_add(items, Ordering::Relaxed);

@@ -19,7 +19,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         thread: JobThread::Merge,
-        is_due: Shared::is_dropping_due,
+        is_due: Shared::can_drop_oldest,
         run: drop_oldest,
         run_undue: nothing,
         pressure: Shared::dropping_pressure,

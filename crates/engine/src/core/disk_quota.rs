@@ -86,7 +86,7 @@ impl Shared {
             }
             // Most readers end soon, but a snapshot may not.
             let is_pinned = wait < PINNED_WAITS_MAX && self.disk_quota.pinned_bytes() > 0;
-            if !is_pinned && !self.may_drop_more() {
+            if !is_pinned && !self.can_drop_oldest() {
                 break;
             }
             self.check_failure()?;
@@ -101,17 +101,12 @@ impl Shared {
         Err(Error::DiskQuota { used: self.disk_needed() + more, max })
     }
 
-    /// Whether items are dropped that would make room.
-    fn may_drop_more(&self) -> bool {
+    /// Whether the oldest items have to be dropped, so that no write is refused at the limit, and there are some.
+    pub fn can_drop_oldest(&self) -> bool {
         let has_some = |keyspace: Arc<KeyspaceShared>| {
             keyspace.is_dormant() || keyspace.version.load().body.oldest().is_some()
         };
-        self.is_dropping_due() && self.all_keyspaces().into_iter().any(has_some)
-    }
-
-    /// Whether the oldest items have to be dropped, so that no write is refused at the limit.
-    pub fn is_dropping_due(&self) -> bool {
-        self.dropping_pressure() > 1.0
+        self.dropping_pressure() > 1.0 && self.all_keyspaces().into_iter().any(has_some)
     }
 
     /// How near the database is to refusing writes, if it drops its oldest items instead: above 1 it drops some, at 2

@@ -75,6 +75,16 @@ fn the_youngest_items_stay_under_the_limit() {
 }
 
 #[test]
+fn a_limit_that_leaves_nothing_to_drop_refuses_writes_and_hangs_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let (db, keyspace) = open(&directory, |builder| builder.plan(small("tiered")).disk_bytes_max(MIB));
+    assert!(matches!(keyspace.insert("key", "value"), Err(Error::DiskQuota { .. })));
+    db.flush().unwrap();
+    db.wait_idle().unwrap();
+    db.compact().unwrap();
+}
+
+#[test]
 fn keyspaces_that_nobody_uses_lose_their_older_items() {
     let directory = tempfile::tempdir().unwrap();
     let limited = |builder: Builder| builder.plan(small("tiered")).disk_bytes_max(40 * MIB);
