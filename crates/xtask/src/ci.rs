@@ -3,6 +3,7 @@
 //! Most of its time is that of compilers. So the workspace is compiled for tests once, with one set of features, and
 //! whatever else needs code with assertions takes the programs of that build; see `workspace`.
 
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::Instant;
 
@@ -23,22 +24,27 @@ const STEPS: &[Step] = &[
     ("test-build", || workspace().map(|_| ())),
     ("simulate", || trial("simulate --seeds 100")),
     // The engine broken on purpose: shows that the simulation would notice.
-    ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug all --trials 1")),
+    ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug common --trials 1")),
     ("crashes", || trial("crashes --seeds 100 --start 100000")),
     ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
     ("fuzz", || trial("fuzz --seconds 2")),
     ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),
     ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
-    ("bench-smoke", checks::bench_smoke),
-    ("redis", checks::redis),
+    ("bench-smoke", || checks::bench_smoke(command()?)),
+    ("redis", || checks::redis(command()?)),
     // Only this step tests the optimized code.
     ("test-optimized", || {
         shell::run("cargo test --release --package alluvium-index --package alluvium-cache --tests")
     }),
     ("loom-smoke", checks::loom_smoke),
-    ("test", || shell::run(&format!("cargo test {WORKSPACE}"))),
+    ("test-on-device", || on_device(workspace()?)),
+    ("test", || in_memory(&format!("cargo test {WORKSPACE}"))),
 ];
 
+/// Where files are in memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+/// Minimum space for the files of all tests, several times what they need at a time.
+const SHARED_BYTES_MIN: u64 = 3 << 30;
 /// All tests, those of the comparison of caches included.
 const WORKSPACE: &str = "--workspace --features alluvium-compare/caches";
 
@@ -68,6 +74,29 @@ fn workspace() -> Result<&'static Programs, String> {
 fn trial(line: &str) -> Result<(), String> {
     let mut command = shell::program(workspace()?.path("crates/xtask", "xtask")?);
     command.args(line.split_whitespace());
+    shell::run_command(line, command)
+}
+
+/// The command itself, of the same build.
+fn command() -> Result<&'static Path, String> {
+    workspace()?.path("crates/cli", "alluvium")
+}
+
+/// The tests of the crate that reads and writes files, where temporary files usually are.
+fn on_device(programs: &Programs) -> Result<(), String> {
+    for target in ["alluvium_io", "open_files", "out_of_descriptors", "storages"] {
+        shell::run_command(target, programs.tests("crates/io", target, &[])?)?;
+    }
+    Ok(())
+}
+
+/// Runs a command whose temporary files are in memory, if there is room. Hundreds of tests compare every answer of a
+/// database, and each of them would wait for the device. Torture and benchmarks run on a device.
+fn in_memory(line: &str) -> Result<(), String> {
+    let mut command = shell::command(line);
+    if shell::available_bytes(SHARED_MEMORY).is_some_and(|bytes| bytes >= SHARED_BYTES_MIN) {
+        command.env("TMPDIR", SHARED_MEMORY);
+    }
     shell::run_command(line, command)
 }
 

@@ -101,7 +101,7 @@ fn main() -> ExitCode {
         Command::Aarch64 => checks::aarch64(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),
-        Command::BenchSmoke => checks::bench_smoke().and_then(|()| checks::compare_smoke()),
+        Command::BenchSmoke => checks::bench_and_compare_smoke(),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -68,6 +68,11 @@ pub fn output(line: &str) -> Option<String> {
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
+/// Bytes that may still be written to the file system of `directory`, if the system says it.
+pub fn available_bytes(directory: &str) -> Option<u64> {
+    output(&format!("df --output=avail --block-size=1 {directory}"))?.lines().nth(1)?.trim().parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,11 +24,13 @@ const CALLERS: u64 = 3;
 const WORKERS: u16 = 3;
 /// Number of steps in which calls begin.
 const STEPS: u64 = 1_500;
+/// What a key has without a value.
+const REMOVED: Value = 0;
 
 /// What one client has asked for in a call.
 struct Caller {
     client: Client<SimulatedDatagrams>,
-    /// The key, and the value to write.
+    /// The key, and the value to write, [`REMOVED`] to remove it.
     requests: Vec<(u64, Option<Value>)>,
     begun: u64,
     has_ended: bool,
@@ -41,6 +43,10 @@ struct Story {
     observed: HashMap<u64, Vec<Observed>>,
     /// How often each value was stored, and when last.
     stored: HashMap<Value, (u32, u64)>,
+    /// How often the value of each key was removed, and when last.
+    removed: HashMap<u64, (u32, u64)>,
+    /// When the first call began that removes each key.
+    removals_begun: HashMap<u64, u64>,
     values: Value,
     answered: u64,
 }
@@ -51,12 +57,26 @@ impl Story {
         self.moment
     }
 
+    /// Removals of a key of which no client knows: a copy of the datagram had removed it before.
+    fn copies_of_removals(&self, key: u64) -> impl Iterator<Item = Observed> {
+        let (times, ended) = self.removed.get(&key).copied().unwrap_or_default();
+        let is_removal = |observed: &&Observed| observed.action == Action::Write(REMOVED);
+        let known = self.observed[&key].iter().filter(is_removal).count();
+        let begun = self.removals_begun.get(&key).copied().unwrap_or_default();
+        let copy = Observed { action: Action::Write(REMOVED), begun, ended, is_certain: false };
+        std::iter::repeat_n(copy, (times as usize).saturating_sub(known))
+    }
+
     /// The keys whose histories no register has.
     fn wrong_keys(&self) -> Vec<u64> {
         let is_wrong = |key: &u64| {
             let mut history = self.observed[key].clone();
+            history.extend(self.copies_of_removals(*key));
             for observed in self.observed[key].iter() {
                 let Action::Write(value) = observed.action else { continue };
+                if value == REMOVED {
+                    continue;
+                }
                 let (times, ended) = self.stored.get(&value).copied().unwrap_or_default();
                 let copy = Observed { ended, is_certain: false, ..*observed };
                 history.extend(std::iter::repeat_n(copy, times.saturating_sub(1) as usize));
@@ -89,11 +109,20 @@ impl Caller {
             if story.observed.get(&key).is_some_and(|observed| observed.len() >= OBSERVED_MAX / 2) {
                 continue;
             }
-            let is_write = random.below(3) == 0;
-            story.values += u32::from(is_write);
-            self.requests.push((key, is_write.then_some(story.values)));
+            let written = match random.below(8) {
+                0 => Some(REMOVED),
+                1 | 2 => {
+                    story.values += 1;
+                    Some(story.values)
+                }
+                _ => None,
+            };
+            self.requests.push((key, written));
         }
         self.begun = story.now();
+        for (key, _) in self.requests.iter().filter(|(_, written)| *written == Some(REMOVED)) {
+            story.removals_begun.entry(*key).or_insert(self.begun);
+        }
         self.has_ended = self.requests.is_empty();
         self.client.begin(self.requests.len());
     }
@@ -104,12 +133,13 @@ impl Caller {
             self.requests.iter().map(|(_, value)| value.unwrap_or(0).to_le_bytes()).collect();
         let given = self.requests.iter().zip(keys.iter().zip(&values));
         let given: Vec<Request<'_>> = given
-            .map(|((_, value), (key, bytes))| Request {
-                operation: if value.is_some() { Operation::Set } else { Operation::Get },
-                key,
-                value: if value.is_some() { bytes } else { &[] },
-                opaque: 0,
-                expiry_s: 0,
+            .map(|((_, written), (key, bytes))| {
+                let (operation, value): (_, &[u8]) = match *written {
+                    None => (Operation::Get, &[]),
+                    Some(REMOVED) => (Operation::Delete, &[]),
+                    Some(_) => (Operation::Set, bytes),
+                };
+                Request { operation, key, value, opaque: 0, expiry_s: 0 }
             })
             .collect();
         let (requests, begun) = (&self.requests, self.begun);
@@ -118,7 +148,7 @@ impl Caller {
             let (key, written) = requests[number];
             let action = match (written, response.status) {
                 (Some(value), Status::Done) => Action::Write(value),
-                (None, Status::Absent) => Action::Read(0),
+                (None | Some(REMOVED), Status::Absent) => Action::Read(REMOVED),
                 (None, Status::Done) => Action::Read(u32::from_le_bytes(response.value.try_into().unwrap())),
                 other => panic!("{other:?}"),
             };
@@ -169,10 +199,14 @@ impl Run {
                     caller.advance(&mut story);
                 }
             }
-            let mut stored = |_: &[u8], value: Option<Vec<u8>>| {
+            let mut stored = |key: &[u8], value: Option<Vec<u8>>| {
                 story.moment += 1;
-                let value = value.and_then(|value| value.try_into().ok()).map(u32::from_le_bytes);
-                let (times, last) = story.stored.entry(value.unwrap()).or_default();
+                let (times, last) = match value {
+                    Some(value) => {
+                        story.stored.entry(u32::from_le_bytes(value.try_into().unwrap())).or_default()
+                    }
+                    None => story.removed.entry(u64::from_le_bytes(key.try_into().unwrap())).or_default(),
+                };
                 (*times, *last) = (*times + 1, story.moment);
             };
             for until in &mut waits_until {
@@ -195,16 +229,18 @@ fn count(workers: &Workers, figure: Figure) -> u64 {
 #[test]
 fn each_key_is_a_register_in_every_mode() {
     for way in WAYS {
-        let (mut handed_over, mut copies, mut answered) = (0, 0, 0);
+        let (mut handed_over, mut copies, mut answered, mut removed) = (0, 0, 0, 0);
         for seed in 0..8 {
             let (story, workers) = Run::new(way).tell(seed);
             assert_eq!(story.wrong_keys(), [0_u64; 0], "{way:?}, seed {seed}");
             answered += story.answered;
             copies += story.stored.values().filter(|(times, _)| *times > 1).count();
+            removed += story.removed.values().map(|(times, _)| times).sum::<u32>();
             handed_over += count(&workers, Figure::HandedOver);
             assert_eq!(count(&workers, Figure::Misdirected), 0, "{way:?}: clients know the owners");
         }
         assert!(answered > 1_000 && copies > 0, "{way:?}: {answered} answers, {copies} copies");
+        assert!(removed > 50, "{way:?}: {removed} removals");
         assert_eq!(handed_over > 0, way.hands_over && way.mode != Mode::Shared, "{way:?}");
     }
 }
