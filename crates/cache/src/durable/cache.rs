@@ -26,6 +26,7 @@ use super::file_medium::FileMedium;
 use super::header::SessionState;
 use super::medium::Medium;
 use super::open::{OpenFile, Opened, set_session};
+use super::packing::Packing;
 use super::part::Part;
 use super::shared::Shared;
 use super::stored_item::OVERHEAD_BYTES;
@@ -73,6 +74,7 @@ impl SurvivingCache {
         common: &Common,
         path: &Path,
         write_cache: Option<Shape>,
+        packing: Option<Packing>,
         flushes_each_set: bool,
     ) -> Result<Self, SurviveError> {
         let (start, opened, header) = (open.start(), open.opened, open.header);
@@ -84,6 +86,7 @@ impl SurvivingCache {
             hasher: header.hasher,
             clock: Arc::clone(&common.clock),
             latest_ms: AtomicU64::new(0),
+            packing,
             write_cache,
             number: common.number,
         };

@@ -28,12 +28,14 @@ use crate::item::Metadata;
 use crate::pipeline::BATCH_LEN;
 use crate::sync::{Ordering, add_alone, fence};
 
+use super::block::BlockHead;
 use super::descriptor::{Descriptor, Place, UNIT};
 use super::geometry::WAYS;
 use super::medium::{Medium, Mistake, word_at};
+use super::pack::Packs;
 use super::part::{Part, State};
 use super::shared::Shared;
-use super::stored_item::{EXPIRY, Head};
+use super::stored_item::{EXPIRY, Head, StoredItem};
 use super::write_cache::Popularity;
 
 /// The victim is looked through in slices of this many units, 4 KiB, so that accesses to the buckets of their items
@@ -47,8 +49,15 @@ const SLICES_MIN: usize = 64;
 struct Candidate {
     /// In units from the zone's beginning.
     offset: usize,
-    head: Head,
+    record: Record,
     hash: KeyHash,
+}
+
+/// Its head.
+#[derive(Clone, Copy, Debug)]
+enum Record {
+    Item(Head),
+    Block(BlockHead),
 }
 
 /// What the writer of a partition knows. Zones are counted in the partition.
@@ -68,6 +77,8 @@ pub(crate) struct Hands {
     pub bytes: Vec<u8>,
     /// An item that leaves the write cache.
     pub cooled: Vec<u8>,
+    /// Of blocks.
+    pub packs: Packs,
     /// Of the write cache.
     pub popularity: Popularity,
     /// Only for a planted mistake: a zone whose version was not flushed.
@@ -109,7 +120,7 @@ impl Hands {
     }
 
     /// The zone that is being cleaned.
-    fn victim(&self) -> usize {
+    pub fn victim(&self) -> usize {
         self.following(2)
     }
 }
@@ -127,15 +138,28 @@ impl<M: Medium> Part<M> {
         // The next item likely has this size. Its stores would wait for their lines, and the next lock for the stores.
         let next = self.shared.geometry.unit_at(place.zone, end.min(zone_units));
         self.shared.medium.prefetch(next, units * UNIT);
-        if end * 2 >= hands.scan + self.slice_units() {
-            self.clean_until(hands, end * 2);
+        let target = self.pace(place.zone, end);
+        if target >= hands.scan + self.slice_units() {
+            self.clean_until(hands, target);
         }
         place
     }
 
+    /// How far the victim is looked through when the active zone is full up to `end`.
+    #[inline]
+    fn pace(&self, zone: usize, end: usize) -> usize {
+        if self.shared.packing.is_none() {
+            return end * 2;
+        }
+        // Blocks make the beginning of the zone large, so a set would have to pack a whole zone.
+        let zone_units = self.shared.geometry.zone_units();
+        let start = self.shared.hot_line(zone).min(zone_units - 1);
+        end.saturating_sub(start) * 2 * zone_units / (zone_units - start)
+    }
+
     /// Takes room in a zone that has it.
     #[inline]
-    fn take(&self, hands: &mut Hands, zone: usize, units: usize) -> Place {
+    pub(super) fn take(&self, hands: &mut Hands, zone: usize, units: usize) -> Place {
         let offset = hands.used[zone];
         hands.used[zone] = offset + units;
         let zone = self.zone(zone);
@@ -151,6 +175,7 @@ impl<M: Medium> Part<M> {
     /// Makes the ready zone the active one.
     fn advance(&self, hands: &mut Hands) {
         self.clean_until(hands, usize::MAX);
+        self.write_block(hands);
         let (ready, victim) = (hands.ready(), hands.victim());
         if hands.used[victim] > 0 {
             self.renew(hands, victim);
@@ -161,6 +186,7 @@ impl<M: Medium> Part<M> {
         hands.scan = 0;
         hands.ends_at_hot_line = false;
         add_alone(&self.counters.cleanings, 1);
+        self.begin_packing(hands);
     }
 
     /// Gives a zone a new version: nothing in it counts from now on, also after a crash, and it may be written again.
@@ -187,12 +213,19 @@ impl<M: Medium> Part<M> {
         hands.is_counted[zone] = true;
         self.shared.set_used(of_file, 0);
         self.shared.set_hot_line(of_file, 0);
+        if let Some(packing) = &self.shared.packing {
+            self.shared.set_packed(of_file, 0);
+            if let (Some(dictionaries), Some(named)) = (&packing.dictionaries, hands.packs.named.get_mut(zone)) {
+                dictionaries.forget(named);
+            }
+        }
     }
 
     /// Removes all items.
     pub fn clear(&self) {
         let mut hands = self.enter();
         self.forget_hot(&mut hands);
+        self.forget_pending(&mut hands);
         for zone in 0..self.shared.geometry.zones {
             if hands.used[zone] > 0 {
                 self.renew(&mut hands, zone);
@@ -251,7 +284,13 @@ impl<M: Medium> Part<M> {
             let (candidates, scanned) = self.candidates(zone, hands.scan..target, written, &mut bytes);
             hands.scan = scanned;
             for candidate in candidates.into_iter().flatten() {
-                self.consider(hands, zone, candidate, &mut bytes);
+                match candidate.record {
+                    Record::Item(head) => self.consider(hands, zone, candidate, head, &mut bytes),
+                    Record::Block(head) => {
+                        let place = Place { zone, version: self.shared.version(zone), offset: candidate.offset };
+                        self.consider_block(hands, place, head, &mut bytes);
+                    }
+                }
             }
         }
         hands.bytes = bytes;
@@ -275,7 +314,16 @@ impl<M: Medium> Part<M> {
             }
             let at = shared.geometry.unit_at(zone, offset);
             // After a crash there may be anything.
-            let head = Head::parse(shared.medium.load(at));
+            let word = shared.medium.load(at);
+            if shared.packing.is_some()
+                && let Some(head) = BlockHead::parse(word)
+                && offset + head.units() <= written
+            {
+                *candidate = Some(Candidate { offset, record: Record::Block(head), hash: KeyHash::default() });
+                offset += head.units();
+                continue;
+            }
+            let head = Head::parse(word);
             let head = head.filter(|head| head.units() <= units_max && offset + head.units() <= written);
             let Some(head) = head else {
                 offset += 1;
@@ -286,17 +334,24 @@ impl<M: Medium> Part<M> {
             let hash = shared.hash(bytes);
             if partition_of(hash, shared.geometry.partitions) == self.number {
                 self.prefetch_bucket(hash);
-                *candidate = Some(Candidate { offset, head, hash });
+                *candidate = Some(Candidate { offset, record: Record::Item(head), hash });
             }
             offset += head.units();
         }
         (candidates, offset)
     }
 
-    /// Keeps an item of the victim, if it is one and was used.
-    fn consider(&self, hands: &mut Hands, zone: usize, candidate: Candidate, bytes: &mut Vec<u8>) {
+    /// Keeps an item of the victim, if it is one and was used; packs it otherwise, or drops it.
+    fn consider(
+        &self,
+        hands: &mut Hands,
+        zone: usize,
+        candidate: Candidate,
+        head: Head,
+        bytes: &mut Vec<u8>,
+    ) {
         let shared = &self.shared;
-        let Candidate { offset, head, hash } = candidate;
+        let Candidate { offset, hash, .. } = candidate;
         let (at, units) = (shared.geometry.unit_at(zone, offset), head.units());
         let sought = self.sought(hash, &[]);
         let place = Place { zone, version: shared.version(zone), offset };
@@ -315,10 +370,8 @@ impl<M: Medium> Part<M> {
         let count = beside.count(way);
         let victim = hands.victim();
         let was_hot = !hands.is_counted[victim] && offset < shared.hot_line(zone);
-        let ready = hands.ready();
-        // At least half of the zone is for new items.
-        let has_room = hands.used[ready] + units <= shared.geometry.zone_units() / 2;
-        if !(count > 0 || was_hot) || !has_room {
+        let is_kept = (count > 0 || was_hot) && self.has_room_to_keep(hands, units);
+        if !is_kept && shared.packing.is_none() {
             return add_alone(&self.counters.evicted, 1);
         }
         bytes.resize(units * UNIT, 0);
@@ -326,14 +379,32 @@ impl<M: Medium> Part<M> {
         if !beside.is_verified(way) && !self.is_intact(bytes, descriptor) {
             return add_alone(&self.counters.evicted, 1);
         }
-        let place = self.take(hands, ready, units);
-        let kept = Descriptor::new(place, descriptor.tag(), units);
+        if is_kept {
+            return self.keep(hands, sought.bucket, way, descriptor.tag(), count / 2, bytes);
+        }
+        let is_packed = StoredItem::parse(bytes).is_some_and(|StoredItem { key, value, metadata }| {
+            self.pack(hands, sought.bucket, descriptor, crate::zone::Record { key, value, metadata }, true)
+        });
+        if !is_packed {
+            add_alone(&self.counters.evicted, 1);
+        }
+    }
+
+    /// Copies an item to the ready zone, which has room for it.
+    pub(super) fn keep(
+        &self,
+        hands: &mut Hands,
+        bucket: usize,
+        way: usize,
+        tag: u16,
+        count: u32,
+        bytes: &[u8],
+    ) {
+        let place = self.take(hands, hands.ready(), bytes.len() / UNIT);
+        let kept = Descriptor::new(place, tag, bytes.len() / UNIT);
         let kept = kept.with_checksum(self.checksum(bytes, kept));
-        shared.medium.copy_in(shared.geometry.unit_at(place.zone, place.offset), bytes);
-        beside.version().begin_change();
-        shared.set_descriptor(bucket, way, kept);
-        beside.reset(way, count / 2);
-        beside.version().end_change();
+        self.shared.medium.copy_in(self.shared.geometry.unit_at(place.zone, place.offset), bytes);
+        self.point(bucket, way, kept, count);
         add_alone(&self.counters.kept, 1);
     }
 }

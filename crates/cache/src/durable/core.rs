@@ -48,12 +48,20 @@ impl<M: Medium> Core<M> {
     /// The system's error if it refuses memory.
     pub fn open(shared: Shared<M>, start: Start) -> io::Result<Self> {
         let shared = Arc::new(shared);
+        let dictionaries = shared.packing.as_ref().and_then(|packing| packing.dictionaries.as_ref());
+        if let Some(dictionaries) = dictionaries {
+            dictionaries.load(&shared.medium, &shared.geometry);
+        }
         let part = |number| {
             let active = shared.active(number) as usize % shared.geometry.zones;
-            let hands = match start {
+            let mut hands = match start {
                 Start::New | Start::Resumed => Hands::resumed(&shared, number, active, start == Start::New),
                 Start::AfterCrash => Hands::after_crash(&shared, active),
             };
+            hands.packs.named = vec![0; shared.geometry.zones];
+            if let Some(dictionaries) = dictionaries.filter(|_| start != Start::New) {
+                hands.packs.named.iter_mut().for_each(|named| dictionaries.name_all(named));
+            }
             let part = Part::new(Arc::clone(&shared), number, hands)?;
             if start == Start::AfterCrash {
                 part.recover();

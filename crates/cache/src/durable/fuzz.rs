@@ -9,19 +9,23 @@ use crate::item::Metadata;
 use crate::memory::UNIT_BYTES;
 use crate::sync::AtomicU64;
 
+use crate::zone::Codec;
+
+use super::block::{ITEMS_MAX, Packer, RAW_BYTES_MAX, Unpacked};
 use super::core::{Core, Start, format};
-use super::descriptor::VERSION_BITS;
+use super::descriptor::{UNIT, VERSION_BITS};
 use super::geometry::{BUCKET_BYTES, Geometry, HEADER_BYTES, WAYS};
 use super::header::Header;
 use super::medium::Medium;
 use super::open::check_tables;
+use super::packing::Packing;
 use super::part::{Part, Sought, State};
 use super::shared::Shared;
 use super::simulated::SimulatedMedium;
 use super::stored_item::{Head, StoredItem};
 
 const GEOMETRY: Geometry =
-    Geometry { partitions: 1, zones: 4, zone_bytes: 512, buckets: 2, version_bits: VERSION_BITS };
+    Geometry { partitions: 1, zones: 4, zone_bytes: 512, buckets: 2, dictionaries: 0, version_bits: VERSION_BITS };
 const KEYS: u64 = 12;
 
 fn key(number: u64) -> [u8; 3] {
@@ -38,7 +42,7 @@ pub fn header(bytes: &[u8]) {
 
 /// A right header.
 pub fn header_sample() -> Vec<u8> {
-    Header { geometry: GEOMETRY, hasher: KeyHasher::Xxh3 { seed: 3 } }.encode()
+    Header { geometry: GEOMETRY, hasher: KeyHasher::Xxh3 { seed: 3 }, codec: 1 }.encode()
 }
 
 /// Reads an item.
@@ -49,11 +53,36 @@ pub fn item(bytes: &[u8]) {
     }
 }
 
+/// Reads a block.
+pub fn block(bytes: &[u8]) {
+    let (packing, mut unpacked) = (Packing::new(Codec::Lz4, 0), Unpacked::default());
+    let mut whole = bytes.to_vec();
+    whole.resize(bytes.len().next_multiple_of(UNIT), 0);
+    if unpacked.unpack(&whole, &packing).is_some() {
+        let items: Vec<usize> = unpacked.items().map(|item| item.key.len() + item.value.len()).collect();
+        assert!(items.len() <= ITEMS_MAX && items.iter().sum::<usize>() <= RAW_BYTES_MAX);
+    }
+}
+
+/// A right block.
+pub fn block_sample() -> Vec<u8> {
+    let (mut raw, mut bytes) = (Vec::new(), Vec::new());
+    for number in 0..4 {
+        let (key, metadata) = (key(number), Metadata { expires_at_ms: 0, flags: number as u32 });
+        crate::zone::Record { key: &key, value: &[7; 40], metadata }.write(&mut raw);
+    }
+    Packer::default().pack(Codec::Lz4, None, 4, &raw, &mut bytes);
+    bytes
+}
+
 /// Opens a cache with these lines of partitions and zones, buckets and zones, and uses it.
 pub fn content(bytes: &[u8]) {
-    for (are_checksums_right, start) in
-        [(false, Start::AfterCrash), (true, Start::Resumed), (true, Start::AfterCrash)]
-    {
+    for (are_checksums_right, start, codec) in [
+        (false, Start::AfterCrash, None),
+        (true, Start::Resumed, None),
+        (true, Start::AfterCrash, Some(Codec::Lz4)),
+        (true, Start::Resumed, Some(Codec::Lz4)),
+    ] {
         let mut file = vec![0; GEOMETRY.file_bytes()];
         let mut rest = bytes;
         for (at, len) in parts() {
@@ -65,7 +94,7 @@ pub fn content(bytes: &[u8]) {
             return;
         }
         let words = file.chunks_exact(UNIT_BYTES).map(|bytes| bytes.try_into().map_or(0, u64::from_le_bytes));
-        let core = open(SimulatedMedium::of(words.collect(), None), start);
+        let core = open(SimulatedMedium::of(words.collect(), None), start, codec);
         if are_checksums_right {
             core.parts.iter().for_each(correct_checksums);
         }
@@ -77,7 +106,7 @@ pub fn content(bytes: &[u8]) {
 pub fn content_sample() -> Vec<u8> {
     let medium = SimulatedMedium::new(GEOMETRY.file_bytes(), None);
     format(&medium, &GEOMETRY);
-    let core = open(medium, Start::New);
+    let core = open(medium, Start::New, Some(Codec::Lz4));
     use_all(&core.parts[0]);
     let mut bytes = Vec::new();
     for (at, len) in parts() {
@@ -97,13 +126,14 @@ fn parts() -> [(usize, usize); 3] {
     ]
 }
 
-fn open(medium: SimulatedMedium, start: Start) -> Core<SimulatedMedium> {
+fn open(medium: SimulatedMedium, start: Start, codec: Option<Codec>) -> Core<SimulatedMedium> {
     let shared = Shared {
         medium,
         geometry: GEOMETRY,
         hasher: KeyHasher::Xxh3 { seed: 3 },
         clock: Arc::new(SystemClock::default()),
         latest_ms: AtomicU64::new(0),
+        packing: codec.map(|codec| Packing::new(codec, 0)),
         write_cache: None,
         number: u64::MAX,
     };
@@ -155,6 +185,7 @@ mod tests {
     fn samples_are_right() {
         header(&header_sample());
         item(&[0x80; 32]);
+        block(&block_sample());
         let sample = content_sample();
         content(&sample);
         // One byte after the other is damaged.

@@ -13,10 +13,13 @@ use alluvium_base::KeyHasher;
 use alluvium_base::checksum::checksum64;
 
 use super::geometry::{Geometry, HEADER_BYTES};
+use super::packing::NUMBER_MAX;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ALVMCACH");
 /// The format that this program writes and reads.
-pub(crate) const FORMAT: u64 = 1;
+pub(crate) const FORMAT: u64 = 2;
+/// The format of a file without blocks, which older programs read, too.
+const FORMAT_PLAIN: u64 = 1;
 /// Words that say what the file is.
 const WORDS: usize = 16;
 /// Byte of the session.
@@ -30,6 +33,8 @@ const SIP_HASH: u64 = 2;
 pub(crate) struct Header {
     pub geometry: Geometry,
     pub hasher: KeyHasher,
+    /// Number of the codec: `packing::number_of`.
+    pub codec: u64,
 }
 
 /// Bytes that are no header, with the offset.
@@ -64,7 +69,7 @@ impl Header {
         };
         let words = [
             MAGIC,
-            FORMAT,
+            if self.codec == 0 { FORMAT_PLAIN } else { FORMAT },
             geometry.partitions as u64,
             geometry.zones as u64,
             geometry.zone_bytes as u64,
@@ -74,6 +79,8 @@ impl Header {
             seeds[0],
             seeds[1],
             geometry.file_bytes() as u64,
+            self.codec,
+            geometry.dictionaries as u64,
         ];
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.resize((WORDS - 1) * 8, 0);
@@ -126,16 +133,20 @@ impl Header {
             zones: number(3),
             zone_bytes: number(4),
             buckets: number(5),
+            dictionaries: number(12),
             version_bits: u32::try_from(word(6)).unwrap_or(u32::MAX),
         };
-        let is_sound = geometry.is_sound() && geometry.file_bytes() as u64 == word(10) && word(1) == FORMAT;
+        let is_sound = geometry.is_sound() && geometry.file_bytes() as u64 == word(10);
+        let codec = word(11);
+        let expected = if codec == 0 { FORMAT_PLAIN } else { FORMAT };
+        let is_sound = is_sound && word(1) == expected && codec <= NUMBER_MAX && (codec != 0 || geometry.dictionaries == 0);
         let hasher = match word(7) {
             XXH3 => Some(KeyHasher::Xxh3 { seed: word(8) }),
             SIP_HASH => Some(KeyHasher::SipHash13 { key0: word(8), key1: word(9) }),
             _ => None,
         };
         match hasher {
-            Some(hasher) if is_sound => Ok(Self { geometry, hasher }),
+            Some(hasher) if is_sound => Ok(Self { geometry, hasher, codec }),
             _ => Err(refusal(
                 2,
                 NoHeaderKind::Damaged,
@@ -190,10 +201,11 @@ pub(crate) fn boot() -> [u64; 2] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::zone::Codec;
 
     fn header() -> Header {
-        let geometry = Geometry::within(64 << 20, 2, 128).unwrap();
-        Header { geometry, hasher: KeyHasher::SipHash13 { key0: 1, key1: 2 } }
+        let geometry = Geometry::within(64 << 20, 2, 128, Some(Codec::Lz4)).unwrap();
+        Header { codec: 1, geometry, hasher: KeyHasher::SipHash13 { key0: 1, key1: 2 } }
     }
 
     #[test]
@@ -212,7 +224,7 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_together_are_refused_also_with_a_checksum() {
-        for (word, value) in [(2, 0), (2, u64::MAX), (3, 1), (4, 1 << 40), (5, u64::MAX), (6, 1), (7, 9)] {
+        for (word, value) in [(2, 0), (2, u64::MAX), (3, 1), (4, 1 << 40), (5, u64::MAX), (6, 1), (7, 9), (11, 0), (11, 9), (12, 3)] {
             let mut bytes = header().encode();
             bytes[word * 8..][..8].copy_from_slice(&u64::to_le_bytes(value));
             let sum = checksum64(&bytes[..(WORDS - 1) * 8], 0);

@@ -87,12 +87,18 @@ pub enum Mistake {
     FenceLeftOut,
     /// The version of a zone wraps while descriptors of its former versions are left.
     WrapUnscrubbed,
+    /// Items of one bucket and tag come to the same block.
+    TagsShared,
+    /// An item that was changed while it waited for its block gets the descriptor of the block.
+    PackedUnchecked,
+    /// An item is promoted from a zone that is cleaned after the one that it comes to.
+    PromotedFromReady,
 }
 
 #[cfg(any(test, feature = "simulation"))]
 impl Mistake {
     /// All that a crash shows, by name.
-    pub const ALL: [(&'static str, Self); 8] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("delete-unflushed", Self::DeleteUnflushed),
         ("version-after-reuse", Self::VersionAfterReuse),
         ("reuse-unflushed", Self::ReuseUnflushed),
@@ -101,6 +107,9 @@ impl Mistake {
         ("hot-unflushed", Self::HotUnflushed),
         ("fence-left-out", Self::FenceLeftOut),
         ("wrap-unscrubbed", Self::WrapUnscrubbed),
+        ("tags-shared", Self::TagsShared),
+        ("packed-unchecked", Self::PackedUnchecked),
+        ("promoted-from-ready", Self::PromotedFromReady),
     ];
 }
 

@@ -11,6 +11,9 @@
 //! again, which makes all its items absent at once (`clean.rs`). Nothing is scanned when the file is opened. An item is
 //! verified when it is first read.
 //!
+//! With compression, cleaning packs items that were not used into blocks ([`block`], [`pack`]) that several descriptors
+//! point to, and a second get takes an item out again ([`promote`]).
+//!
 //! Items that are set often can have their place in memory instead, in [`write_cache`].
 //!
 //! [`medium`] says what survives, [`file_medium`] is the real one and `simulated` the one of the tests. Readers work as
@@ -27,6 +30,7 @@
 #![cfg_attr(loom, allow(dead_code))]
 
 mod beside;
+mod block;
 #[cfg(not(loom))]
 mod builder;
 #[cfg(not(loom))]
@@ -34,6 +38,7 @@ mod cache;
 mod clean;
 mod core;
 mod descriptor;
+mod dictionaries;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
@@ -49,7 +54,10 @@ mod medium;
 mod model;
 #[cfg(not(loom))]
 mod open;
+mod pack;
+mod packing;
 mod part;
+mod promote;
 mod shared;
 #[cfg(all(any(test, feature = "simulation"), not(loom)))]
 mod simulated;

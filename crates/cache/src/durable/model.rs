@@ -19,7 +19,7 @@ use super::write_cache::Shape;
 
 /// Four zones, in each of which four items of 8+16 bytes have room.
 const GEOMETRY: Geometry =
-    Geometry { partitions: 1, zones: 4, zone_bytes: 128, buckets: 1, version_bits: VERSION_BITS };
+    Geometry { partitions: 1, zones: 4, zone_bytes: 128, buckets: 1, dictionaries: 0, version_bits: VERSION_BITS };
 
 /// Words that keep everything.
 #[derive(Debug)]
@@ -65,6 +65,7 @@ impl Model {
             hasher: KeyHasher::Xxh3 { seed: 1 },
             clock: Arc::new(SystemClock::default()),
             latest_ms: AtomicU64::new(0),
+            packing: None,
             write_cache: has_write_cache.then_some(Shape { sets: 1, slot_units: 2 }),
             number: u64::MAX,
         };

@@ -16,6 +16,7 @@ use super::file_medium::{FileMedium, Survive};
 use super::geometry::{Geometry, HEADER_BYTES};
 use super::header::{Header, NoHeader, NoHeaderKind, SESSION_AT, SessionState, boot};
 use super::medium::{Medium, word_at};
+use super::packing::name_of;
 
 /// Words of the session.
 const STATE: usize = 0;
@@ -124,8 +125,8 @@ impl Wanted<'_> {
             let (expected, found) = (format!("{file_bytes} bytes"), format!("{len} bytes"));
             return Err(SurviveError::Damaged(Corruption::new(name, len.min(file_bytes), expected, found)));
         }
-        if header.geometry != self.header.geometry {
-            let (expected, found) = (shape(&self.header.geometry), shape(&header.geometry));
+        if header.geometry != self.header.geometry || header.codec != self.header.codec {
+            let (expected, found) = (shape(&self.header), shape(&header));
             return Err(SurviveError::OtherShape(Corruption::new(name, 16, expected, found)));
         }
         // Read, not mapped: of a part without space, a read is harmless.
@@ -284,9 +285,10 @@ fn promise(survive: Survive) -> u64 {
     }
 }
 
-fn shape(geometry: &Geometry) -> String {
-    let Geometry { partitions, zones, zone_bytes, buckets, .. } = geometry;
-    format!("{partitions} partitions of {zones} zones of {zone_bytes} bytes and {buckets} buckets")
+fn shape(header: &Header) -> String {
+    let Geometry { partitions, zones, zone_bytes, buckets, .. } = &header.geometry;
+    let blocks = name_of(header.codec);
+    format!("{partitions} partitions of {zones} zones of {zone_bytes} bytes and {buckets} buckets, {blocks}")
 }
 
 /// What the file and the process table say of who holds the file.

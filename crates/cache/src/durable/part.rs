@@ -7,7 +7,7 @@ use alluvium_base::KeyHash;
 use crossbeam_utils::CachePadded;
 
 use crate::canary::{Canary, is_broken};
-use crate::index::Place as HashPlace;
+use crate::index::{Place as HashPlace, partition_of};
 use crate::item::{Metadata, Scratch};
 use crate::memory::Array;
 use crate::partition::ReadCounters;
@@ -18,6 +18,7 @@ use super::clean::Hands;
 use super::descriptor::Descriptor;
 use super::geometry::WAYS;
 use super::medium::Medium;
+use super::promote::PROMOTING_COUNT;
 use super::shared::Shared;
 use super::stored_item::{StoredItem, checksum};
 use super::write_cache::{Popularity, WriteCache};
@@ -40,6 +41,8 @@ pub(crate) struct Part<M> {
 enum Found {
     /// In the file, by the descriptor of this way.
     InFile(usize),
+    /// In the file, in a block.
+    InBlock(usize),
     /// In the write cache.
     InMemory,
 }
@@ -59,6 +62,16 @@ pub(crate) struct Counters {
     pub evicted_by_index: AtomicU64,
     pub expired: AtomicU64,
     pub kept: AtomicU64,
+    /// Items that came to a block.
+    pub packed: AtomicU64,
+    /// Bytes of items before and after compression.
+    pub packed_raw_bytes: AtomicU64,
+    pub packed_bytes: AtomicU64,
+    pub blocks_copied: AtomicU64,
+    /// Items that a get took out of their block.
+    pub promoted: AtomicU64,
+    /// Gets that found their item in a block. Counted by readers.
+    pub unpacked: AtomicU64,
     pub cleanings: AtomicU64,
     pub too_large: AtomicU64,
     /// Descriptors whose item did not survive, each counted when it was first read.
@@ -205,17 +218,28 @@ impl<M: Medium> Part<M> {
         let mut scratch = Scratch::new();
         let found = self.find(sought, &mut scratch);
         self.reads.count(found.is_some(), true);
-        if let Found::InFile(way) = found? {
-            self.beside[sought.bucket].count_access(way);
+        let mut is_promoted = false;
+        match found? {
+            Found::InFile(way) => self.beside[sought.bucket].count_access(way),
+            Found::InBlock(way) => {
+                self.count_unpacked();
+                self.beside[sought.bucket].count_access(way);
+                is_promoted = self.beside[sought.bucket].count(way) >= PROMOTING_COUNT;
+            }
+            Found::InMemory => {}
         }
-        scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)))
+        let taken = scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)));
+        if is_promoted {
+            self.promote(sought);
+        }
+        taken
     }
 
     /// Whether `key` has an item.
     pub fn contains(&self, sought: Sought<'_>) -> bool {
         let mut scratch = Scratch::new();
         let found = self.find(sought, &mut scratch);
-        if let Some(Found::InFile(way)) = found {
+        if let Some(Found::InFile(way) | Found::InBlock(way)) = found {
             self.beside[sought.bucket].count_access(way);
         }
         found.is_some()
@@ -240,7 +264,7 @@ impl<M: Medium> Part<M> {
             let found = self.find_since(sought, scratch, since);
             // What `find_since` returns was found in an unchanged bucket; it finds nothing in one that changed.
             if found.is_some() || version.is_unchanged(since) {
-                return found.map(Found::InFile);
+                return found;
             }
         }
     }
@@ -262,7 +286,7 @@ impl<M: Medium> Part<M> {
         sought: Sought<'_>,
         scratch: &mut Scratch,
         since: crate::index::Version,
-    ) -> Option<usize> {
+    ) -> Option<Found> {
         let (beside, bucket) = (&self.beside[sought.bucket], self.bucket(sought.bucket));
         for way in 0..WAYS {
             let descriptor = Descriptor { words: [0, self.shared.second_word(bucket, way)] };
@@ -293,10 +317,22 @@ impl<M: Medium> Part<M> {
                 None => false,
             });
             if is_it {
-                return Some(way);
+                return Some(Found::InFile(way));
+            }
+            if self.shared.packing.is_some() && self.find_in_block(sought, scratch) {
+                return Some(Found::InBlock(way));
             }
         }
         None
+    }
+
+    /// Replaces a block in `scratch` by the item of `key` that is in it; returns whether there is one.
+    #[inline(never)]
+    fn find_in_block(&self, sought: Sought<'_>, scratch: &mut Scratch) -> bool {
+        let Some(plain) = scratch.lend(|bytes| self.plain_of(bytes, sought.key)) else { return false };
+        let is_live = StoredItem::parse(&plain).is_some_and(|item| !self.shared.is_expired(item.metadata));
+        scratch.fill(plain.len(), |out| out.copy_from_slice(&plain));
+        is_live
     }
 
     /// Calls `visit` with the items of a bucket.
@@ -317,7 +353,7 @@ impl<M: Medium> Part<M> {
                 if self.state(descriptor) == State::Current
                     && (beside.is_verified(way) || self.is_intact(&bytes, descriptor))
                 {
-                    items.push(bytes);
+                    items.push((descriptor.tag(), bytes));
                 }
             }
             if beside.hot() > 0
@@ -326,18 +362,31 @@ impl<M: Medium> Part<M> {
                 for slot in cache.slots_of(bucket) {
                     let mut bytes = vec![0; cache.item_bytes(slot)];
                     cache.copy_out(slot, &mut bytes);
-                    items.push(bytes);
+                    items.push((0, bytes));
                 }
             }
             if beside.version().is_unchanged(since) {
                 break;
             }
         }
-        for bytes in &items {
-            if let Some(item) = StoredItem::parse(bytes)
-                && !self.shared.is_expired(item.metadata)
-            {
+        let mut visit = |item: StoredItem<'_>| {
+            if !self.shared.is_expired(item.metadata) {
                 visit(item.key, item.value, item.metadata);
+            }
+        };
+        for (tag, bytes) in &items {
+            match StoredItem::parse(bytes) {
+                Some(item) => visit(item),
+                None => {
+                    // A block has one item of this bucket and tag.
+                    let is_it = |key: &[u8]| {
+                        let hash = self.shared.hash(key);
+                        let sought = self.sought(hash, &[]);
+                        partition_of(hash, self.shared.geometry.partitions) == self.number
+                            && (sought.bucket, sought.tag) == (bucket, *tag)
+                    };
+                    self.in_block(bytes, is_it, &mut visit);
+                }
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::sync::{AtomicU64, Ordering};
 use super::descriptor::{Descriptor, UNIT};
 use super::geometry::{Geometry, WAYS};
 use super::medium::{Medium, word_at};
+use super::packing::Packing;
 use super::write_cache::Shape;
 
 /// Word of a descriptor in its bucket: before it is a header, which is not used.
@@ -20,6 +21,7 @@ const FIRST_WORD: usize = 2;
 const VERSION: usize = 0;
 const HOT_LINE: usize = 1;
 const USED: usize = 2;
+const PACKED: usize = 3;
 
 /// See the module.
 #[derive(Debug)]
@@ -30,6 +32,8 @@ pub(crate) struct Shared<M> {
     pub clock: Arc<dyn Clock>,
     /// The latest time that was seen: an item that was seen to be expired stays absent while the process lives.
     pub latest_ms: AtomicU64,
+    /// How items that were not used are compressed, if they are.
+    pub packing: Option<Packing>,
     /// The write cache that each partition has.
     pub write_cache: Option<Shape>,
     /// Distinguishes the cache from all others of the process.
@@ -132,6 +136,15 @@ impl<M: Medium> Shared<M> {
 
     pub fn set_used(&self, zone: usize, units: usize) {
         self.set_zone_word(zone, USED, units as u64);
+    }
+
+    /// The units of a zone that blocks take, as far as is known.
+    pub fn packed(&self, zone: usize) -> usize {
+        (self.zone_word(zone, PACKED) as usize).min(self.geometry.zone_units())
+    }
+
+    pub fn set_packed(&self, zone: usize, units: usize) {
+        self.set_zone_word(zone, PACKED, units as u64);
     }
 
     #[inline(always)]

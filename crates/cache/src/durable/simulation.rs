@@ -1,6 +1,6 @@
 //! Random operations on a simulated medium, with crashes, beside a map of what a get may say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,10 +9,14 @@ use alluvium_io::{Clock as _, SimulatedClock};
 
 use crate::item::Metadata;
 use crate::partition::{Change, Write};
+use crate::sync::{AtomicU64, Ordering};
+use crate::zone::Codec;
 
 use super::core::{Core, Start, format};
+use super::dictionaries::SLOTS;
 use super::geometry::Geometry;
 use super::medium::Mistake;
+use super::packing::Packing;
 use super::part::Part;
 use super::shared::Shared;
 use super::simulated::{Loss, Random, SimulatedMedium};
@@ -32,6 +36,12 @@ pub struct Summary {
     pub survived: u64,
     /// Gets that found none where one had been set.
     pub lost: u64,
+    /// Items that came to blocks, items that were promoted, and blocks that were copied.
+    pub packed: u64,
+    /// See [`packed`](Self::packed).
+    pub promoted: u64,
+    /// See [`packed`](Self::packed).
+    pub copied: u64,
 }
 
 /// A value as it was set: its bytes and its expiry.
@@ -44,10 +54,12 @@ type Reference = BTreeMap<Vec<u8>, Vec<Value>>;
 struct Run {
     core: Core<SimulatedMedium>,
     write_cache: Option<Shape>,
+    codec: Option<Codec>,
     time: SimulatedClock,
     random: Random,
     reference: Reference,
-    keys: usize,
+    /// The keys that are used.
+    keys: Vec<Vec<u8>>,
     /// Values are distinct, or few.
     has_few_values: bool,
     values: u64,
@@ -65,7 +77,7 @@ struct Run {
 pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary, String> {
     let (mut run, geometry) = prepared(seed, mistake)?;
     for _ in 0..crashes {
-        let steps = run.random.any() % (OPERATIONS_MAX as u64 * 8);
+        let steps = run.random.any() % (run.operations_max() as u64 * 8);
         run.until_crash(steps)?;
         run.reopen(geometry)?;
     }
@@ -97,12 +109,15 @@ pub fn run_each_step(seed: u64) -> Result<Summary, String> {
 /// The beginning of a seed.
 fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), String> {
     let mut random = Random::new(seed);
-    let zone_bytes = random.one_of(&[256, 512, 1024, 4096]);
+    // A quarter of the seeds compresses.
+    let codec = [3, 4].contains(&(seed % 8)).then(|| codec_of(seed));
+    let zone_bytes = random.one_of(if codec.is_some() { &[1024, 1024, 2048] } else { &[256, 512, 1024, 4096] });
     let geometry = Geometry {
         partitions: random.one_of(&[1, 1, 2]),
         zones: random.one_of(&[4, 5, 8]),
         zone_bytes,
         buckets: random.one_of(&[1, 2, 5]),
+        dictionaries: if codec.is_some_and(Codec::learns) { SLOTS } else { 0 },
         version_bits: random.one_of(&[2, 2, 3, 23]),
     };
     let time = SimulatedClock::new(Duration::from_millis(1000));
@@ -111,13 +126,16 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
     // A few slots, so that items come and go. Most items fit.
     let write_cache =
         (seed % 2 == 1).then_some(Shape { sets: 1, slot_units: 3.min(geometry.item_units_max()) });
-    let shared = shared(medium, geometry, &time, write_cache);
+    let shared = shared(medium, geometry, &time, write_cache, codec);
     let core = Core::open(shared, Start::New).map_err(|error| error.to_string())?;
+    let keys = random.one_of(&[3, 8, 20, 60]);
+    let keys = if codec.is_some() && seed % 16 < 8 { alike(&core, keys) } else { simple(keys) };
     let run = Run {
         core,
         write_cache,
+        codec,
         time,
-        keys: random.one_of(&[3, 8, 20, 60]),
+        keys,
         has_few_values: random.below(2) == 0,
         random,
         reference: Reference::new(),
@@ -134,6 +152,7 @@ fn shared(
     geometry: Geometry,
     time: &SimulatedClock,
     write_cache: Option<Shape>,
+    codec: Option<Codec>,
 ) -> Shared<SimulatedMedium> {
     Shared {
         medium,
@@ -141,14 +160,67 @@ fn shared(
         hasher: KeyHasher::Xxh3 { seed: 1 },
         clock: Arc::new(time.clone()),
         latest_ms: crate::sync::AtomicU64::new(0),
+        packing: codec.map(|codec| Packing::new(codec, 0)),
         write_cache,
         number: u64::MAX,
     }
 }
 
+/// The codec of a seed that compresses.
+fn codec_of(_seed: u64) -> Codec {
+    #[cfg(feature = "zstd")]
+    if _seed / 8 % 2 == 1 {
+        return Codec::Zstd;
+    }
+    Codec::Lz4
+}
+
+fn simple(count: usize) -> Vec<Vec<u8>> {
+    (0..count).map(|number| format!("key {number}").into_bytes()).collect()
+}
+
+/// Keys of which many have the bucket and the tag of another.
+fn alike(core: &Core<SimulatedMedium>, count: usize) -> Vec<Vec<u8>> {
+    let (mut first, mut keys) = (HashMap::new(), Vec::new());
+    for number in 0..4000 {
+        let key = format!("pair {number}").into_bytes();
+        let hash = core.shared.hash(&key);
+        let part = core.part(hash);
+        let sought = part.sought(hash, &[]);
+        if let Some(other) = first.insert((part.number, sought.bucket, sought.tag), key.clone()) {
+            keys.extend([other, key]);
+        }
+        if keys.len() >= count {
+            return keys;
+        }
+    }
+    keys.extend(simple(count - keys.len()));
+    keys
+}
+
 impl Run {
+    /// Operations before a crash, at most. It takes more of them until items are compressed.
+    fn operations_max(&self) -> usize {
+        if self.codec.is_some() { 4 * OPERATIONS_MAX } else { OPERATIONS_MAX }
+    }
+
+    /// Gives the file another dictionary, if there is a slot for it.
+    #[cfg(feature = "zstd")]
+    fn install_dictionary(&mut self) {
+        let all = dictionaries();
+        let bytes = &all[self.random.below(all.len())];
+        let shared = &self.core.shared;
+        if let Some(dictionaries) = shared.packing.as_ref().and_then(|packing| packing.dictionaries.as_ref()) {
+            dictionaries.install(bytes, &shared.medium, &shared.geometry);
+        }
+    }
+
+    /// Files of LZ4 have none.
+    #[cfg(not(feature = "zstd"))]
+    fn install_dictionary(&mut self) {}
+
     fn key(&mut self) -> Vec<u8> {
-        format!("key {}", self.random.below(self.keys)).into_bytes()
+        self.keys[self.random.below(self.keys.len())].clone()
     }
 
     fn value(&mut self) -> Value {
@@ -170,7 +242,7 @@ impl Run {
     fn until_crash(&mut self, steps: u64) -> Result<(), String> {
         let loss = self.random.one_of(&[Loss::Nothing, Loss::Most, Loss::Lines, Loss::Words, Loss::Words]);
         self.loss = loss;
-        let count = self.random.below(OPERATIONS_MAX) + 1;
+        let count = self.random.below(self.operations_max()) + 1;
         let random = Random::new(self.random.any());
         self.core.shared.medium.crash_after(steps + 1, loss, random);
         for _ in 0..count {
@@ -215,6 +287,7 @@ impl Run {
                     before.keys().for_each(|key| self.acknowledge(key, None));
                 }
             }
+            14 if self.codec.is_some() && self.random.below(6) == 0 => self.install_dictionary(),
             14 if self.random.below(6) == 0 => self.core.parts.iter().for_each(Part::cool_all),
             14 => self.batch(),
             _ => {
@@ -301,21 +374,26 @@ impl Run {
         if let Some((key, Some(value))) = self.pending.take() {
             self.reference.entry(key).or_default().push(value);
         }
+        for part in &self.core.parts {
+            let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+            self.summary.packed += load(&part.counters.packed);
+            self.summary.promoted += load(&part.counters.promoted);
+            self.summary.copied += load(&part.counters.blocks_copied);
+        }
         let medium = self.core.shared.medium.after_crash(self.loss, Random::new(self.random.any()));
         // If only the process ended, the next one may go on.
         let start = match self.loss {
             Loss::Nothing if self.random.below(3) > 0 => Start::Resumed,
             _ => Start::AfterCrash,
         };
-        self.core = Core::open(shared(medium, geometry, &self.time, self.write_cache), start)
+        self.core = Core::open(shared(medium, geometry, &self.time, self.write_cache, self.codec), start)
             .map_err(|error| error.to_string())?;
         self.summary.crashes += 1;
         if self.random.below(3) == 0 {
             // Writes meet what was not verified.
             return Ok(());
         }
-        for number in 0..self.keys {
-            let key = format!("key {number}").into_bytes();
+        for key in self.keys.clone() {
             let had = self.reference.get(&key).is_some_and(|may| !may.is_empty());
             let is_there = self.look(&key)?;
             self.summary.survived += u64::from(is_there);
@@ -323,6 +401,21 @@ impl Run {
         }
         Ok(())
     }
+}
+
+/// Dictionaries that were learned from values of several kinds.
+#[cfg(feature = "zstd")]
+fn dictionaries() -> &'static [Vec<u8>] {
+    static ALL: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
+    ALL.get_or_init(|| {
+        let learn = |kind: usize| {
+            let samples: Vec<String> =
+                (0..2000).map(|number| format!("{kind} of {number}..........key {}.....", number * 7919 % 1000)).collect();
+            let lens: Vec<usize> = samples.iter().map(String::len).collect();
+            crate::zone::Learned::train(samples.concat().as_bytes(), &lens, 1024)
+        };
+        (0..7).filter_map(learn).collect()
+    })
 }
 
 #[cfg(test)]
@@ -341,6 +434,7 @@ mod tests {
         }
         assert_eq!(all.crashes, 3030);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
+        assert!(all.packed > 1000 && all.promoted > 20 && all.copied > 20, "{all:?}");
     }
 
     #[test]

@@ -35,6 +35,22 @@ pub struct SurvivingStats {
     pub expired: u64,
     /// Items that were kept when their zone was cleaned.
     pub kept: u64,
+    /// Items that cleaning compressed; an item counts again when its block is made anew.
+    pub packed: u64,
+    /// Bytes of these items, and of their blocks.
+    pub packed_raw_bytes: u64,
+    /// See [`packed_raw_bytes`](Self::packed_raw_bytes).
+    pub packed_bytes: u64,
+    /// Blocks that were copied as they are.
+    pub blocks_copied: u64,
+    /// Items that a get took out of their block.
+    pub promoted: u64,
+    /// Gets that found their item in a block, which they decompressed.
+    pub unpacked: u64,
+    /// Bytes of zones that blocks take.
+    pub block_bytes: u64,
+    /// Dictionaries in the file.
+    pub dictionaries: u64,
     /// Items that were refused because of their size.
     pub too_large: u64,
     /// Reads of items that did not survive the last crash whole. There is no count of those of which nothing survived.
@@ -74,6 +90,14 @@ impl SurvivingCache {
             evicted_by_index: 0,
             expired: 0,
             kept: 0,
+            packed: 0,
+            packed_raw_bytes: 0,
+            packed_bytes: 0,
+            blocks_copied: 0,
+            promoted: 0,
+            unpacked: 0,
+            block_bytes: 0,
+            dictionaries: 0,
             too_large: 0,
             broken: 0,
             cleanings: 0,
@@ -84,6 +108,12 @@ impl SurvivingCache {
             beside_bytes: (geometry.partitions * geometry.buckets * 8) as u64,
             used_bytes: 0,
         };
+        let packing = core.shared.packing.as_ref();
+        if let Some(dictionaries) = packing.and_then(|packing| packing.dictionaries.as_ref()) {
+            let (count, bytes) = dictionaries.figures();
+            stats.dictionaries = count;
+            stats.beside_bytes += bytes;
+        }
         for part in &core.parts {
             stats.beside_bytes += part.write_cache.as_ref().map_or(0, |cache| cache.bytes() as u64);
             let (hits, misses) = part.reads.sum();
@@ -101,11 +131,21 @@ impl SurvivingCache {
                 (&mut stats.evicted_by_index, &counters.evicted_by_index),
                 (&mut stats.expired, &counters.expired),
                 (&mut stats.kept, &counters.kept),
+                (&mut stats.packed, &counters.packed),
+                (&mut stats.packed_raw_bytes, &counters.packed_raw_bytes),
+                (&mut stats.packed_bytes, &counters.packed_bytes),
+                (&mut stats.blocks_copied, &counters.blocks_copied),
+                (&mut stats.promoted, &counters.promoted),
+                (&mut stats.unpacked, &counters.unpacked),
                 (&mut stats.too_large, &counters.too_large),
                 (&mut stats.broken, &counters.broken),
                 (&mut stats.cleanings, &counters.cleanings),
             ] {
                 *sum += counter.load(Ordering::Relaxed);
+            }
+            if core.shared.packing.is_some() {
+                let units: usize = (0..geometry.zones).map(|zone| core.shared.packed(part.zone(zone))).sum();
+                stats.block_bytes += (units * super::descriptor::UNIT) as u64;
             }
             let zones = (0..geometry.zones).map(|zone| part.zone(zone));
             let units: usize = zones.map(|zone| core.shared.used(zone)).sum();

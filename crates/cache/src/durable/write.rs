@@ -253,6 +253,12 @@ impl<M: Medium> Part<M> {
         if descriptor.units() != head.units() || head.units() > OVERWRITTEN_UNITS_MAX {
             return false;
         }
+        // A block has items of other keys. An item in the victim may wait for its block with its former content.
+        if shared.packing.is_some()
+            && (descriptor.place().zone == self.zone(hands.victim()) || self.is_block(descriptor))
+        {
+            return false;
+        }
         item.write(head, &mut hands.bytes);
         let new = descriptor.with_checksum(self.checksum(&hands.bytes, descriptor));
         let place = descriptor.place();
@@ -309,7 +315,7 @@ impl<M: Medium> Part<M> {
     }
 
     /// The way of the item of `key`, which may have expired; `hands.bytes` has the item then.
-    fn live(&self, hands: &mut Hands, sought: Sought<'_>) -> Option<usize> {
+    pub(super) fn live(&self, hands: &mut Hands, sought: Sought<'_>) -> Option<usize> {
         let bucket = self.bucket(sought.bucket);
         (0..WAYS).find(|&way| self.is_of(hands, sought, way, self.shared.descriptor(bucket, way)))
     }
@@ -325,7 +331,16 @@ impl<M: Medium> Part<M> {
         if !beside.is_verified(way) && !self.is_intact(&hands.bytes, descriptor) {
             return false;
         }
-        StoredItem::parse(&hands.bytes).is_some_and(|item| item.key == sought.key)
+        if let Some(item) = StoredItem::parse(&hands.bytes) {
+            return item.key == sought.key;
+        }
+        match self.plain_of(&hands.bytes, sought.key) {
+            Some(plain) => {
+                hands.bytes = plain;
+                true
+            }
+            None => false,
+        }
     }
 
     /// As [`is_of`](Self::is_of), without a copy of an item that was verified: only its key is read.
@@ -339,8 +354,10 @@ impl<M: Medium> Part<M> {
         }
         let place = descriptor.place();
         let at = self.shared.geometry.unit_at(place.zone, place.offset);
-        let head = Head::parse(self.shared.medium.load(at));
-        head.is_some_and(|head| {
+        let Some(head) = Head::parse(self.shared.medium.load(at)) else {
+            return self.shared.packing.is_some() && self.is_of(hands, sought, way, descriptor);
+        };
+        Some(head).is_some_and(|head| {
             head.units() == descriptor.units()
                 && head.key_len() == sought.key.len()
                 && self.shared.medium.is_equal(at + head.key_start(), sought.key)

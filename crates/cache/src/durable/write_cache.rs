@@ -264,7 +264,7 @@ mod tests {
     use crate::item::Metadata;
 
     const GEOMETRY: Geometry =
-        Geometry { partitions: 1, zones: 8, zone_bytes: 1 << 16, buckets: 16, version_bits: VERSION_BITS };
+        Geometry { partitions: 1, zones: 8, zone_bytes: 1 << 16, buckets: 16, dictionaries: 0, version_bits: VERSION_BITS };
 
     fn core(mistake: Option<Mistake>) -> Core<SimulatedMedium> {
         let medium = SimulatedMedium::new(GEOMETRY.file_bytes(), mistake);
@@ -275,6 +275,7 @@ mod tests {
             hasher: KeyHasher::Xxh3 { seed: 3 },
             clock: Arc::new(SystemClock::default()),
             latest_ms: AtomicU64::new(0),
+            packing: None,
             write_cache: Some(Shape { sets: 1, slot_units: 4 }),
             number: u64::MAX,
         };

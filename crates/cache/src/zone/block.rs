@@ -224,7 +224,7 @@ impl Records {
 
 /// An item of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Record<'a> {
+pub(crate) struct Record<'a> {
     pub key: &'a [u8],
     pub value: &'a [u8],
     pub metadata: Metadata,

@@ -4,9 +4,9 @@
 //! some 12 bytes around a chunk's items 5 or 6 stay.
 
 #[cfg(feature = "zstd")]
-pub(super) use with_zstd::{Coder, Learned};
+pub(crate) use with_zstd::{Coder, Learned};
 #[cfg(not(feature = "zstd"))]
-pub(super) use without_zstd::{Coder, Learned};
+pub(crate) use without_zstd::{Coder, Learned};
 
 #[cfg(feature = "zstd")]
 mod with_zstd {
@@ -27,7 +27,7 @@ mod with_zstd {
     const HEAD_BYTES: usize = 9;
 
     /// See the module.
-    pub(in super::super) struct Learned {
+    pub(crate) struct Learned {
         encode: CDict<'static>,
         decode: DDict<'static>,
         identifier: [u8; 4],
@@ -43,12 +43,22 @@ mod with_zstd {
         /// A dictionary of up to `bytes_max` bytes that suits the samples, which have these lengths; `None` if they
         /// have too little in common.
         pub fn from_samples(samples: &[u8], sample_lens: &[usize], bytes_max: usize) -> Option<Self> {
+            Self::of(&Self::train(samples, sample_lens, bytes_max)?)
+        }
+
+        /// The bytes of such a dictionary.
+        pub fn train(samples: &[u8], sample_lens: &[usize], bytes_max: usize) -> Option<Vec<u8>> {
             let mut dictionary = vec![0; bytes_max];
             let len = zstd_safe::train_from_buffer(&mut dictionary[..], samples, sample_lens).ok()?;
             dictionary.truncate(len);
-            let identifier = zstd_safe::get_dict_id_from_dict(&dictionary)?.get().to_le_bytes();
-            let encode = CDict::try_create(&dictionary, LEVEL)?;
-            Some(Self { encode, decode: DDict::try_create(&dictionary)?, identifier })
+            Some(dictionary)
+        }
+
+        /// Digests the bytes of a dictionary; `None` if they are none.
+        pub fn of(dictionary: &[u8]) -> Option<Self> {
+            let identifier = zstd_safe::get_dict_id_from_dict(dictionary)?.get().to_le_bytes();
+            let encode = CDict::try_create(dictionary, LEVEL)?;
+            Some(Self { encode, decode: DDict::try_create(dictionary)?, identifier })
         }
 
         /// Bytes that both digests take.
@@ -67,7 +77,7 @@ mod with_zstd {
 
     /// Contexts, which are made when they are needed first.
     #[derive(Default)]
-    pub(in super::super) struct Coder {
+    pub(crate) struct Coder {
         encode: Option<CCtx<'static>>,
         decode: Option<DCtx<'static>>,
         frame: Vec<u8>,
@@ -138,10 +148,18 @@ mod with_zstd {
 mod without_zstd {
     /// There are none.
     #[derive(Debug)]
-    pub(in super::super) enum Learned {}
+    pub(crate) enum Learned {}
 
     impl Learned {
         pub fn from_samples(_: &[u8], _: &[usize], _: usize) -> Option<Self> {
+            None
+        }
+
+        pub fn train(_: &[u8], _: &[usize], _: usize) -> Option<Vec<u8>> {
+            None
+        }
+
+        pub fn of(_: &[u8]) -> Option<Self> {
             None
         }
 
@@ -156,7 +174,7 @@ mod without_zstd {
 
     /// Codes nothing.
     #[derive(Debug, Default)]
-    pub(in super::super) struct Coder {}
+    pub(crate) struct Coder {}
 
     impl Coder {
         pub fn encode(&mut self, learned: &Learned, _: &[u8], _: &mut Vec<u8>) -> Option<()> {

@@ -49,9 +49,11 @@ use directory::{Directory, Path};
 use draft::Draft;
 use rebuild::Rebuild;
 
+pub(crate) use block::Record;
 pub use codec::Codec;
 pub(crate) use codec::Compression;
 pub(crate) use dictionary::Dictionaries;
+pub(crate) use learned::{Coder, Learned};
 pub(crate) use read::{Lookup, Seen};
 pub use stats::ZoneStats;
 
