@@ -62,15 +62,22 @@ fn run_seeds(options: &Options) -> Result<(), String> {
             all.crashes += summary.crashes;
             all.survived += summary.survived;
             all.lost += summary.lost;
+            all.packed += summary.packed;
+            all.promoted += summary.promoted;
+            all.copied += summary.copied;
         }
     }
     println!(
-        "crashes: {} seeds passed, {} operations, {} crashes, {} items survived one, {} did not, 0 wrong, {:.1} s",
+        "crashes: {} seeds passed, {} operations, {} crashes, {} items survived one, {} did not, 0 wrong; {} were compressed, \
+         {} promoted, {} blocks copied; {:.1} s",
         options.seeds,
         all.operations,
         all.crashes,
         all.survived,
         all.lost,
+        all.packed,
+        all.promoted,
+        all.copied,
         began.elapsed().as_secs_f64()
     );
     Ok(())

@@ -17,6 +17,8 @@ mod soak;
 pub mod speed;
 #[cfg(target_os = "linux")]
 mod survive;
+#[cfg(target_os = "linux")]
+mod survive_compressed;
 mod tiered;
 mod trace;
 pub mod worker;
@@ -41,7 +43,10 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
     }
     #[cfg(target_os = "linux")]
     if options.mode == Mode::Nvm {
-        return survive::run(options, report);
+        return match options.codec {
+            Some(codec) => survive_compressed::run(options, codec.codec(), report),
+            None => survive::run(options, report),
+        };
     }
     if let Some(kind) = options.trace {
         return trace::run(options, kind, report);

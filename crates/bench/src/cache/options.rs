@@ -68,9 +68,10 @@ pub struct CacheOptions {
     /// Memory of each of its two caches, or of each database of `--mode tiered`
     #[arg(long, default_value = "64MiB", value_parser = alluvium_base::units::parse_bytes)]
     pub memory: u64,
-    /// How its blocks are compressed
-    #[arg(long, value_enum, default_value = "lz4")]
-    pub codec: ZoneCodec,
+    /// How its blocks are compressed: lz4 unless it is given. With `--mode nvm`, compares a cache in a file that
+    /// compresses in this way with one that does not, over `--values`
+    #[arg(long, value_enum)]
+    pub codec: Option<ZoneCodec>,
     /// Share of the hits that its hot zone should serve, in percent
     #[arg(long, default_value_t = 80, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub hot_percent: u8,
@@ -199,6 +200,13 @@ pub enum ZoneCodec {
     Zstd,
     /// No compression
     None,
+}
+
+impl CacheOptions {
+    /// The codec of a zone.
+    pub fn zone_codec(&self) -> Codec {
+        self.codec.unwrap_or(ZoneCodec::Lz4).codec()
+    }
 }
 
 impl ZoneCodec {

@@ -17,7 +17,7 @@ use super::speed::refused;
 use crate::error::BenchError;
 use crate::measurement::Measurement;
 use crate::report::Report;
-use alluvium_cache::{Builder, Cache, Opened, Survive, SurvivingBuilder, SurvivingCache};
+use alluvium_cache::{Builder, Cache, Codec, Opened, Survive, SurvivingBuilder, SurvivingCache};
 
 const SKEW: f64 = 0.99;
 const KEY_BYTES: usize = 16;
@@ -152,13 +152,13 @@ impl Work<'_> {
 }
 
 /// A file that is removed at the end.
-struct TemporaryFile {
+pub(super) struct TemporaryFile {
     path: PathBuf,
     write_cache_bytes: usize,
 }
 
 impl TemporaryFile {
-    fn new(options: &CacheOptions) -> Self {
+    pub(super) fn new(options: &CacheOptions) -> Self {
         let usual = Path::new("/dev/shm");
         let directory = match &options.file_dir {
             Some(directory) => directory.clone(),
@@ -181,6 +181,18 @@ impl TemporaryFile {
         let write_cache = if flush == Flush::WriteCache { self.write_cache_bytes } else { 0 };
         let builder = builder.survive(&self.path, survive).reset(true).write_cache_bytes(write_cache);
         builder.flushes_each_set(flush == Flush::EverySet)
+    }
+
+    /// A cache in the file that compresses, or does not.
+    pub(super) fn open_compressed(
+        &self,
+        builder: Builder,
+        loss: Loss,
+        codec: Option<Codec>,
+    ) -> Result<SurvivingCache, BenchError> {
+        let builder = self.builder(builder, loss, Flush::Needed);
+        let builder = codec.into_iter().fold(builder, SurvivingBuilder::compressed);
+        builder.open().map_err(|error| BenchError::Usage(error.to_string()))
     }
 
     fn open(&self, builder: Builder, loss: Loss, flush: Flush) -> Result<SurvivingCache, BenchError> {

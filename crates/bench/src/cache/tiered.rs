@@ -89,7 +89,7 @@ impl Tiered<'_> {
         let builder = Db::builder(directory.join("db")).durability(Durability::Buffered);
         let mut builder = builder.expected_items(self.keys).memory_bytes_max(self.options.memory);
         if compresses {
-            builder = builder.compress_rows(self.options.codec.codec());
+            builder = builder.compress_rows(self.options.zone_codec());
         }
         if let Some(bytes) = self.options.disk_max {
             builder = builder.disk_bytes_max(bytes).drop_oldest(true);
@@ -214,7 +214,7 @@ impl Tiered<'_> {
         let case = if compresses { "compressed" } else { "plain" };
         Ok(Measurement::new("cache", case)
             .config("mode", "tiered")
-            .config("codec", if compresses { self.options.codec.codec().to_string() } else { "none".into() })
+            .config("codec", if compresses { self.options.zone_codec().to_string() } else { "none".into() })
             .config("keys", self.keys)
             .config("memory_bytes", self.options.memory)
             .config("threads", self.options.threads.unwrap_or(1))

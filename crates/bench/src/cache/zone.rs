@@ -48,7 +48,7 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
     let plain = Cache::builder().memory_limit(memory as usize).payload_bytes_mean(payload);
     let compressed = plain
         .clone()
-        .compressed(Compressed { codec: options.codec.codec(), hot_percent: options.hot_percent });
+        .compressed(Compressed { codec: options.zone_codec(), hot_percent: options.hot_percent });
     for (case, builder) in [("plain", plain), ("compressed", compressed)] {
         let resident_bytes_before = resident_bytes();
         let cache = builder.build().map_err(refused)?;
@@ -253,7 +253,7 @@ impl Trace<'_> {
         Measurement::new("cache", case)
             .config("mode", "zexpander")
             .config("trace", format!("{:?}", self.options.trace.unwrap_or(TraceKind::Zipf)).to_lowercase())
-            .config("codec", self.options.codec.codec().to_string())
+            .config("codec", self.options.zone_codec().to_string())
             .config("keys", self.keys)
             .config("payload_bytes_mean", payload)
             .config("memory_bytes", measured.memory)

@@ -71,6 +71,13 @@ pub struct SurvivingStats {
     pub used_bytes: u64,
 }
 
+impl SurvivingStats {
+    /// Bytes of items that were compressed by those of their blocks; 0 if none were.
+    pub fn compression_ratio(&self) -> f64 {
+        self.packed_raw_bytes as f64 / self.packed_bytes.max(1) as f64
+    }
+}
+
 impl SurvivingCache {
     /// Statistics.
     pub fn stats(&self) -> SurvivingStats {

@@ -9,9 +9,9 @@ pub(super) const BYTES: Metric = Metric::gauge("cache_memory_bytes", "Bytes in u
 pub(super) const HITS: Metric = Metric::counter("cache_hits", "Gets that found their item, by zone.");
 pub(super) const MISSES: Metric = Metric::counter("cache_misses", "Gets that found no item.");
 pub(super) const GONE: Metric = Metric::counter("cache_items_gone", "Items that left the cache, by cause.");
-const MOVED: Metric =
+pub(super) const MOVED: Metric =
     Metric::counter("cache_items_moved", "Items that moved between the zones, by their new zone.");
-const RATIO: Metric =
+pub(super) const RATIO: Metric =
     Metric::gauge("cache_compression_ratio", "Bytes of items by the bytes of their compressed blocks.");
 const HOT: Metric = Metric::gauge("cache_hot_zone_bytes_max", "Bytes that the hot zone may use at present.");
 

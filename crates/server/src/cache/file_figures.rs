@@ -2,7 +2,7 @@
 
 use alluvium_cache::{Opened, SurvivingStats};
 
-use super::figures::{BYTES, GONE, HITS, ITEMS, MISSES};
+use super::figures::{BYTES, GONE, HITS, ITEMS, MISSES, MOVED, RATIO};
 use crate::metrics::{Metric, MetricSink};
 
 const BROKEN: Metric = Metric::counter(
@@ -14,6 +14,9 @@ const CLEANINGS: Metric = Metric::counter("cache_file_zones_cleaned", "Zones tha
 const KEPT: Metric =
     Metric::counter("cache_file_items_kept", "Items that were kept when their zone was cleaned.");
 const FLUSHES: Metric = Metric::counter("cache_file_flushes", "Lines that were flushed.");
+const COPIED: Metric =
+    Metric::counter("cache_file_blocks_copied", "Compressed blocks that were copied as they are.");
+const DICTIONARIES: Metric = Metric::gauge("cache_file_dictionaries", "Dictionaries in the file.");
 const OPENED: Metric =
     Metric::gauge("cache_file_opened", "1 for how the content of the file was found at the start.");
 
@@ -26,6 +29,8 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
         (CLEANINGS, stats.cleanings),
         (KEPT, stats.kept),
         (FLUSHES, stats.flushes),
+        (COPIED, stats.blocks_copied),
+        (DICTIONARIES, stats.dictionaries),
     ] {
         sink.number(metric, &[], figure as f64);
     }
@@ -35,10 +40,11 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
         }
     };
     by(ITEMS, "zone", &[("file", items)]);
-    by(HITS, "zone", &[("file", stats.hits)]);
+    by(HITS, "zone", &[("file", stats.hits.saturating_sub(stats.unpacked)), ("compressed", stats.unpacked)]);
+    by(MOVED, "zone", &[("hot", stats.promoted), ("compressed", stats.packed)]);
     let zones_bytes = stats.zones * stats.zone_bytes;
     let index = stats.file_bytes.saturating_sub(zones_bytes) + stats.beside_bytes;
-    by(BYTES, "part", &[("index", index), ("items", stats.used_bytes)]);
+    by(BYTES, "part", &[("index", index), ("items", stats.used_bytes.saturating_sub(stats.block_bytes)), ("compressed", stats.block_bytes)]);
     by(
         GONE,
         "cause",
@@ -48,6 +54,7 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
             ("expired", stats.expired),
         ],
     );
+    sink.number(RATIO, &[], stats.compression_ratio());
     let opened = match stats.opened {
         Opened::New => "new",
         Opened::Complete => "complete",

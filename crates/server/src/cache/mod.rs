@@ -104,8 +104,8 @@ impl CacheStore {
         Ok(Self::over(Kept::InMemory(cache), settings.memory_bytes_max))
     }
 
-    /// A store in a file, with what it had when it was used last. The settings are the same each time, and nothing is
-    /// compressed.
+    /// A store in a file, with what it had when it was used last. The settings are the same each time. Of
+    /// the settings of compression it has the codec.
     ///
     /// # Errors
     /// [`SurviveError`]: the settings, or a file that is not such a cache, is used by another process, or was made with
@@ -116,7 +116,12 @@ impl CacheStore {
         threads: usize,
         file: SurvivingFile,
     ) -> Result<Self, SurviveError> {
+        let compressed = settings.compressed;
         let builder = Self::builder(settings, threads).survive(file.path, file.survive);
+        let builder = match compressed {
+            Some(compressed) => builder.compressed(compressed.codec),
+            None => builder,
+        };
         let cache = builder.reset(file.reset).open()?;
         let store = Self::over(Kept::InFile(cache), settings.memory_bytes_max);
         // Which databases have items is not known before.

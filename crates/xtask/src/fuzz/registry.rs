@@ -87,6 +87,11 @@ pub fn targets() -> Vec<Target> {
         },
         Target { name: "cache-item", run: alluvium_cache::fuzz::item, samples: Vec::new },
         Target {
+            name: "cache-block",
+            run: alluvium_cache::fuzz::block,
+            samples: || vec![alluvium_cache::fuzz::block_sample()],
+        },
+        Target {
             name: "cache-content",
             run: alluvium_cache::fuzz::content,
             samples: || vec![alluvium_cache::fuzz::content_sample()],

@@ -35,8 +35,8 @@ pub struct Settings {
     /// that it holds more of them: lz4, or zstd with a dictionary that is learned from the items
     #[arg(long, value_name = "CODEC")]
     pub compress: Option<Compression>,
-    /// Keep the cache in this file, where its content is found again after a restart; with the same size each time
-    #[arg(long, value_name = "FILE", requires = "cache", conflicts_with = "compress")]
+    /// Keep the cache in this file, where its content is found again after a restart; with the same size and `--compress` each time
+    #[arg(long, value_name = "FILE", requires = "cache")]
     #[cfg(target_os = "linux")]
     pub survive: Option<PathBuf>,
     /// What the content of the file survives: the end of the process, by default, or also a loss of power
@@ -179,10 +179,6 @@ impl Settings {
         }
         if settings.dir.is_some() && settings.cache.is_some() {
             return Err(failed("`dir` and `cache` exclude each other".to_owned()));
-        }
-        #[cfg(target_os = "linux")]
-        if settings.survive.is_some() && settings.compress.is_some() {
-            return Err(failed("`survive` and `compress` exclude each other".to_owned()));
         }
         Ok(settings)
     }
