@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_cache::{
-    Cache, Codec, Cursor, Opened, Outcome, SetOptions, Survive, SurviveError, SurvivingBuilder, SurvivingCache,
-    Update,
+    Cache, Codec, Cursor, Opened, Outcome, SetOptions, Survive, SurviveError, SurvivingBuilder,
+    SurvivingCache, Update,
 };
 use alluvium_io::SimulatedClock;
 

@@ -62,7 +62,8 @@ fn what_was_acknowledged_and_compressed_is_not_wrong_after_a_kill() {
 
 fn rounds(is_compressed: bool) {
     let rounds = std::env::var(ROUNDS).map_or(3, |rounds| rounds.parse().unwrap());
-    let path: PathBuf = std::env::temp_dir().join(format!("alluvium-kill9-{is_compressed}-{}", std::process::id()));
+    let path: PathBuf =
+        std::env::temp_dir().join(format!("alluvium-kill9-{is_compressed}-{}", std::process::id()));
     let _ = std::fs::remove_file(&path);
     // By key: what it has.
     let mut model: HashMap<Vec<u8>, Option<Vec<u8>>> = HashMap::new();

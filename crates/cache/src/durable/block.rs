@@ -105,9 +105,10 @@ impl BlockHead {
 /// The number of the dictionary that a block needs; 0 for none.
 pub(crate) fn dictionary_of(bytes: &[u8]) -> u64 {
     match BlockHead::of_bytes(bytes) {
-        Some(BlockHead { coding: Coding::Zstd, .. }) => {
-            bytes.get(UNIT_BYTES..).and_then(|rest| rest.first_chunk()).map_or(0, |word| u64::from_le_bytes(*word))
-        }
+        Some(BlockHead { coding: Coding::Zstd, .. }) => bytes
+            .get(UNIT_BYTES..)
+            .and_then(|rest| rest.first_chunk())
+            .map_or(0, |word| u64::from_le_bytes(*word)),
         _ => 0,
     }
 }

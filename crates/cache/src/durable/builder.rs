@@ -123,8 +123,10 @@ impl SurvivingBuilder {
         numbers
             .share_out(|share| {
                 let write_cache = Shape::within(write_cache_bytes, payload);
-                let share = share.checked_sub(write_cache.map_or(0, Shape::bytes) + dictionaries / partitions.max(1))?;
-                let geometry = Geometry::within(share.checked_mul(partitions)?, partitions, payload, self.codec)?;
+                let share = share
+                    .checked_sub(write_cache.map_or(0, Shape::bytes) + dictionaries / partitions.max(1))?;
+                let geometry =
+                    Geometry::within(share.checked_mul(partitions)?, partitions, payload, self.codec)?;
                 let item_bytes = geometry.item_units_max() * UNIT;
                 let write_cache = write_cache.map(|shape| shape.with_items_of(geometry.item_units_max()));
                 (payload + OVERHEAD_BYTES <= item_bytes).then_some((geometry, write_cache))

@@ -215,7 +215,9 @@ impl<M: Medium> Part<M> {
         self.shared.set_hot_line(of_file, 0);
         if let Some(packing) = &self.shared.packing {
             self.shared.set_packed(of_file, 0);
-            if let (Some(dictionaries), Some(named)) = (&packing.dictionaries, hands.packs.named.get_mut(zone)) {
+            if let (Some(dictionaries), Some(named)) =
+                (&packing.dictionaries, hands.packs.named.get_mut(zone))
+            {
                 dictionaries.forget(named);
             }
         }
@@ -287,7 +289,8 @@ impl<M: Medium> Part<M> {
                 match candidate.record {
                     Record::Item(head) => self.consider(hands, zone, candidate, head, &mut bytes),
                     Record::Block(head) => {
-                        let place = Place { zone, version: self.shared.version(zone), offset: candidate.offset };
+                        let place =
+                            Place { zone, version: self.shared.version(zone), offset: candidate.offset };
                         self.consider_block(hands, place, head, &mut bytes);
                     }
                 }
@@ -319,7 +322,8 @@ impl<M: Medium> Part<M> {
                 && let Some(head) = BlockHead::parse(word)
                 && offset + head.units() <= written
             {
-                *candidate = Some(Candidate { offset, record: Record::Block(head), hash: KeyHash::default() });
+                *candidate =
+                    Some(Candidate { offset, record: Record::Block(head), hash: KeyHash::default() });
                 offset += head.units();
                 continue;
             }

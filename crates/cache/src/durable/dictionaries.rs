@@ -107,7 +107,8 @@ impl Dictionaries {
         for slot in 0..geometry.dictionaries.min(SLOTS) {
             let at = geometry.dictionary_at(slot);
             let [number, len, sum] = [0, LENGTH, CHECKSUM].map(|word| medium.load(word_at(at, word)));
-            let Some(len) = usize::try_from(len).ok().filter(|len| (1..=DICTIONARY_BYTES_MAX).contains(len)) else {
+            let Some(len) = usize::try_from(len).ok().filter(|len| (1..=DICTIONARY_BYTES_MAX).contains(len))
+            else {
                 continue;
             };
             let mut bytes = vec![0; len.next_multiple_of(UNIT_BYTES)];
@@ -255,7 +256,8 @@ impl Dictionaries {
         medium.store(at, number);
         medium.store(word_at(at, LENGTH), bytes.len() as u64);
         medium.store(word_at(at, CHECKSUM), checksum64(bytes, number));
-        (0..(LINE_BYTES + bytes.len()).div_ceil(LINE_BYTES)).for_each(|line| medium.flush(at + line * LINE_BYTES));
+        (0..(LINE_BYTES + bytes.len()).div_ceil(LINE_BYTES))
+            .for_each(|line| medium.flush(at + line * LINE_BYTES));
         medium.fence();
         slots.dictionaries[slot] = Some((number, Arc::new(learned)));
         slots.current = Some(slot);

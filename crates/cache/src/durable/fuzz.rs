@@ -24,8 +24,14 @@ use super::shared::Shared;
 use super::simulated::SimulatedMedium;
 use super::stored_item::{Head, StoredItem};
 
-const GEOMETRY: Geometry =
-    Geometry { partitions: 1, zones: 4, zone_bytes: 512, buckets: 2, dictionaries: 0, version_bits: VERSION_BITS };
+const GEOMETRY: Geometry = Geometry {
+    partitions: 1,
+    zones: 4,
+    zone_bytes: 512,
+    buckets: 2,
+    dictionaries: 0,
+    version_bits: VERSION_BITS,
+};
 const KEYS: u64 = 12;
 
 fn key(number: u64) -> [u8; 3] {

@@ -14,7 +14,7 @@
 use crate::zone::Codec;
 
 use super::descriptor::{OFFSET_BITS, UNIT, UNITS_MAX, VERSION_BITS, ZONE_BITS};
-use super::dictionaries::{SLOTS, SLOT_BYTES};
+use super::dictionaries::{SLOT_BYTES, SLOTS};
 use super::medium::LINE_BYTES;
 
 /// Bytes of the header.
@@ -178,7 +178,9 @@ mod tests {
             for partitions in [1, 2, 16] {
                 for payload in [16, 128, 1000, 100_000] {
                     let bytes = 1 << shift;
-                    let Some(geometry) = Geometry::within(bytes, partitions, payload, codec) else { continue };
+                    let Some(geometry) = Geometry::within(bytes, partitions, payload, codec) else {
+                        continue;
+                    };
                     assert!(geometry.is_sound());
                     let beside = geometry.partitions * geometry.buckets * 8;
                     assert!(geometry.file_bytes() + beside <= bytes, "{geometry:?}");
@@ -186,7 +188,9 @@ mod tests {
                 }
             }
         }
-        assert!(Geometry::within(1 << 30, 1, 128, None).is_some_and(|geometry| geometry.zone_bytes == 8 << 20));
+        assert!(
+            Geometry::within(1 << 30, 1, 128, None).is_some_and(|geometry| geometry.zone_bytes == 8 << 20)
+        );
         assert_eq!(Geometry::within(1 << 16, 1, 128, None), None);
         assert_eq!(Geometry::within(1 << 30, 1, usize::MAX, None), None);
     }

@@ -139,7 +139,10 @@ impl Header {
         let is_sound = geometry.is_sound() && geometry.file_bytes() as u64 == word(10);
         let codec = word(11);
         let expected = if codec == 0 { FORMAT_PLAIN } else { FORMAT };
-        let is_sound = is_sound && word(1) == expected && codec <= NUMBER_MAX && (codec != 0 || geometry.dictionaries == 0);
+        let is_sound = is_sound
+            && word(1) == expected
+            && codec <= NUMBER_MAX
+            && (codec != 0 || geometry.dictionaries == 0);
         let hasher = match word(7) {
             XXH3 => Some(KeyHasher::Xxh3 { seed: word(8) }),
             SIP_HASH => Some(KeyHasher::SipHash13 { key0: word(8), key1: word(9) }),
@@ -224,7 +227,18 @@ mod tests {
 
     #[test]
     fn numbers_that_do_not_fit_together_are_refused_also_with_a_checksum() {
-        for (word, value) in [(2, 0), (2, u64::MAX), (3, 1), (4, 1 << 40), (5, u64::MAX), (6, 1), (7, 9), (11, 0), (11, 9), (12, 3)] {
+        for (word, value) in [
+            (2, 0),
+            (2, u64::MAX),
+            (3, 1),
+            (4, 1 << 40),
+            (5, u64::MAX),
+            (6, 1),
+            (7, 9),
+            (11, 0),
+            (11, 9),
+            (12, 3),
+        ] {
             let mut bytes = header().encode();
             bytes[word * 8..][..8].copy_from_slice(&u64::to_le_bytes(value));
             let sum = checksum64(&bytes[..(WORDS - 1) * 8], 0);

@@ -18,8 +18,14 @@ use super::shared::Shared;
 use super::write_cache::Shape;
 
 /// Four zones, in each of which four items of 8+16 bytes have room.
-const GEOMETRY: Geometry =
-    Geometry { partitions: 1, zones: 4, zone_bytes: 128, buckets: 1, dictionaries: 0, version_bits: VERSION_BITS };
+const GEOMETRY: Geometry = Geometry {
+    partitions: 1,
+    zones: 4,
+    zone_bytes: 128,
+    buckets: 1,
+    dictionaries: 0,
+    version_bits: VERSION_BITS,
+};
 
 /// Words that keep everything.
 #[derive(Debug)]

@@ -150,7 +150,8 @@ impl<M: Medium> Part<M> {
         if fits {
             let pending = &hands.packs.pending;
             let is_taken = |other: &Waiting| other.bucket == bucket && other.source.tag() == source.tag();
-            let has_own = pending.items.iter().any(is_taken) && !self.shared.medium.makes(Mistake::TagsShared);
+            let has_own =
+                pending.items.iter().any(is_taken) && !self.shared.medium.makes(Mistake::TagsShared);
             if has_own || pending.items.len() == ITEMS_MAX || pending.raw.len() + one.len() > bytes_max {
                 self.write_block(hands);
             }
@@ -225,7 +226,13 @@ impl<M: Medium> Part<M> {
     }
 
     /// Looks through a block of the victim.
-    pub(super) fn consider_block(&self, hands: &mut Hands, place: Place, head: BlockHead, bytes: &mut Vec<u8>) {
+    pub(super) fn consider_block(
+        &self,
+        hands: &mut Hands,
+        place: Place,
+        head: BlockHead,
+        bytes: &mut Vec<u8>,
+    ) {
         let Some(packing) = &self.shared.packing else { return };
         let units = head.units();
         bytes.resize(units * UNIT, 0);
@@ -292,7 +299,14 @@ impl<M: Medium> Part<M> {
     }
 
     /// Copies a block of which most items are left, and packs the items of another one again.
-    fn move_block(&self, hands: &mut Hands, unpacked: &Unpacked, head: BlockHead, live: &[Live], bytes: &[u8]) {
+    fn move_block(
+        &self,
+        hands: &mut Hands,
+        unpacked: &Unpacked,
+        head: BlockHead,
+        live: &[Live],
+        bytes: &[u8],
+    ) {
         let ready = hands.ready();
         let is_current = match (&self.shared.packing, head.coding) {
             (Some(packing), Coding::Zstd) => packing.dictionaries.as_ref().is_some_and(|dictionaries| {

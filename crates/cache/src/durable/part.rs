@@ -228,7 +228,8 @@ impl<M: Medium> Part<M> {
             }
             Found::InMemory => {}
         }
-        let taken = scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)));
+        let taken =
+            scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)));
         if is_promoted {
             self.promote(sought);
         }

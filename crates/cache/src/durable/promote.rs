@@ -39,12 +39,16 @@ impl<M: Medium> Part<M> {
 
     /// The item of `key` in a block, as it would be stored by itself.
     pub(super) fn plain_of(&self, bytes: &[u8], key: &[u8]) -> Option<Vec<u8>> {
-        self.in_block(bytes, |own| own == key, |item| {
-            let mut plain = Vec::new();
-            let head = Head::new(item.key.len(), item.value.len(), item.metadata)?;
-            item.write(head, &mut plain);
-            Some(plain)
-        })?
+        self.in_block(
+            bytes,
+            |own| own == key,
+            |item| {
+                let mut plain = Vec::new();
+                let head = Head::new(item.key.len(), item.value.len(), item.metadata)?;
+                item.write(head, &mut plain);
+                Some(plain)
+            },
+        )?
     }
 
     /// Stores an item of a block as one that is not compressed, unless a writer is at work.
@@ -80,7 +84,8 @@ impl<M: Medium> Part<M> {
         if is_ready && !self.shared.medium.makes(Mistake::PromotedFromReady) {
             return None;
         }
-        let is_live = StoredItem::parse(&hands.bytes).is_some_and(|item| !self.shared.is_expired(item.metadata));
+        let is_live =
+            StoredItem::parse(&hands.bytes).is_some_and(|item| !self.shared.is_expired(item.metadata));
         (is_live && self.is_block(descriptor)).then_some(way)
     }
 

@@ -77,8 +77,9 @@ struct Run {
 pub fn run(seed: u64, crashes: u64, mistake: Option<Mistake>) -> Result<Summary, String> {
     let (mut run, geometry) = prepared(seed, mistake)?;
     for _ in 0..crashes {
-        let steps = run.random.any() % (run.operations_max() as u64 * 8);
-        run.until_crash(steps)?;
+        let operations = run.operations_max();
+        let steps = run.random.any() % (operations as u64 * 8);
+        run.until_crash(steps, operations)?;
         run.reopen(geometry)?;
     }
     Ok(run.summary)
@@ -92,7 +93,7 @@ pub fn run_each_step(seed: u64) -> Result<Summary, String> {
     let mut all = Summary::default();
     for steps in 0.. {
         let (mut run, geometry) = prepared(seed, None)?;
-        run.until_crash(steps)?;
+        run.until_crash(steps, OPERATIONS_MAX)?;
         let has_crashed = run.core.shared.medium.has_crashed();
         run.reopen(geometry)?;
         all.operations += run.summary.operations;
@@ -111,7 +112,8 @@ fn prepared(seed: u64, mistake: Option<Mistake>) -> Result<(Run, Geometry), Stri
     let mut random = Random::new(seed);
     // A quarter of the seeds compresses.
     let codec = [3, 4].contains(&(seed % 8)).then(|| codec_of(seed));
-    let zone_bytes = random.one_of(if codec.is_some() { &[1024, 1024, 2048] } else { &[256, 512, 1024, 4096] });
+    let zone_bytes =
+        random.one_of(if codec.is_some() { &[1024, 1024, 2048] } else { &[256, 512, 1024, 4096] });
     let geometry = Geometry {
         partitions: random.one_of(&[1, 1, 2]),
         zones: random.one_of(&[4, 5, 8]),
@@ -202,7 +204,7 @@ fn alike(core: &Core<SimulatedMedium>, count: usize) -> Vec<Vec<u8>> {
 impl Run {
     /// Operations before a crash, at most. It takes more of them until items are compressed.
     fn operations_max(&self) -> usize {
-        if self.codec.is_some() { 4 * OPERATIONS_MAX } else { OPERATIONS_MAX }
+        if self.codec.is_some() { 16 * OPERATIONS_MAX } else { OPERATIONS_MAX }
     }
 
     /// Gives the file another dictionary, if there is a slot for it.
@@ -211,7 +213,8 @@ impl Run {
         let all = dictionaries();
         let bytes = &all[self.random.below(all.len())];
         let shared = &self.core.shared;
-        if let Some(dictionaries) = shared.packing.as_ref().and_then(|packing| packing.dictionaries.as_ref()) {
+        if let Some(dictionaries) = shared.packing.as_ref().and_then(|packing| packing.dictionaries.as_ref())
+        {
             dictionaries.install(bytes, &shared.medium, &shared.geometry);
         }
     }
@@ -240,10 +243,10 @@ impl Run {
     }
 
     /// Operations up to a crash after a number of stores and fences, or after the last operation.
-    fn until_crash(&mut self, steps: u64) -> Result<(), String> {
+    fn until_crash(&mut self, steps: u64, operations_max: usize) -> Result<(), String> {
         let loss = self.random.one_of(&[Loss::Nothing, Loss::Most, Loss::Lines, Loss::Words, Loss::Words]);
         self.loss = loss;
-        let count = self.random.below(self.operations_max()) + 1;
+        let count = self.random.below(operations_max) + 1;
         let random = Random::new(self.random.any());
         self.core.shared.medium.crash_after(steps + 1, loss, random);
         for _ in 0..count {
@@ -292,7 +295,11 @@ impl Run {
             14 if self.random.below(6) == 0 => self.core.parts.iter().for_each(Part::cool_all),
             14 => self.batch(),
             _ => {
-                self.look(&key)?;
+                // The second get of a compressed item promotes it.
+                let times = if self.codec.is_some() { 1 + self.random.below(3) } else { 1 };
+                for _ in 0..times {
+                    self.look(&key)?;
+                }
             }
         }
         Ok(())
@@ -410,8 +417,9 @@ fn dictionaries() -> &'static [Vec<u8>] {
     static ALL: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
     ALL.get_or_init(|| {
         let learn = |kind: usize| {
-            let samples: Vec<String> =
-                (0..2000).map(|number| format!("{kind} of {number}..........key {}.....", number * 7919 % 1000)).collect();
+            let samples: Vec<String> = (0..2000)
+                .map(|number| format!("{kind} of {number}..........key {}.....", number * 7919 % 1000))
+                .collect();
             let lens: Vec<usize> = samples.iter().map(String::len).collect();
             crate::zone::Learned::train(samples.concat().as_bytes(), &lens, 1024)
         };
@@ -436,7 +444,6 @@ mod tests {
             all.promoted += summary.promoted;
             all.copied += summary.copied;
         }
-        println!("{all:?}");
         assert_eq!(all.crashes, 3030);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
         assert!(all.packed > 1000 && all.promoted > 20 && all.copied > 20, "{all:?}");

@@ -263,8 +263,14 @@ mod tests {
     use crate::durable::simulated::SimulatedMedium;
     use crate::item::Metadata;
 
-    const GEOMETRY: Geometry =
-        Geometry { partitions: 1, zones: 8, zone_bytes: 1 << 16, buckets: 16, dictionaries: 0, version_bits: VERSION_BITS };
+    const GEOMETRY: Geometry = Geometry {
+        partitions: 1,
+        zones: 8,
+        zone_bytes: 1 << 16,
+        buckets: 16,
+        dictionaries: 0,
+        version_bits: VERSION_BITS,
+    };
 
     fn core(mistake: Option<Mistake>) -> Core<SimulatedMedium> {
         let medium = SimulatedMedium::new(GEOMETRY.file_bytes(), mistake);

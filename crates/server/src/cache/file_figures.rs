@@ -44,7 +44,15 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
     by(MOVED, "zone", &[("hot", stats.promoted), ("compressed", stats.packed)]);
     let zones_bytes = stats.zones * stats.zone_bytes;
     let index = stats.file_bytes.saturating_sub(zones_bytes) + stats.beside_bytes;
-    by(BYTES, "part", &[("index", index), ("items", stats.used_bytes.saturating_sub(stats.block_bytes)), ("compressed", stats.block_bytes)]);
+    by(
+        BYTES,
+        "part",
+        &[
+            ("index", index),
+            ("items", stats.used_bytes.saturating_sub(stats.block_bytes)),
+            ("compressed", stats.block_bytes),
+        ],
+    );
     by(
         GONE,
         "cause",
