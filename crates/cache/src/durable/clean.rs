@@ -145,18 +145,6 @@ impl<M: Medium> Part<M> {
         place
     }
 
-    /// How far the victim is looked through when the active zone is full up to `end`.
-    #[inline]
-    fn pace(&self, zone: usize, end: usize) -> usize {
-        if self.shared.packing.is_none() {
-            return end * 2;
-        }
-        // Blocks make the beginning of the zone large, so a set would have to pack a whole zone.
-        let zone_units = self.shared.geometry.zone_units();
-        let start = self.shared.hot_line(zone).min(zone_units - 1);
-        end.saturating_sub(start) * 2 * zone_units / (zone_units - start)
-    }
-
     /// Takes room in a zone that has it.
     #[inline]
     pub(super) fn take(&self, hands: &mut Hands, zone: usize, units: usize) -> Place {

@@ -36,6 +36,8 @@ mod builder;
 #[cfg(not(loom))]
 mod cache;
 mod clean;
+#[cfg(all(any(test, feature = "simulation"), not(loom)))]
+mod compressed_seed;
 mod core;
 mod descriptor;
 mod dictionaries;

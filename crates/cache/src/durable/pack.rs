@@ -94,6 +94,18 @@ impl<M: Medium> Part<M> {
             && hands.used[ready] + units <= self.shared.geometry.zone_units() / 8 * 7
     }
 
+    /// How far the victim is looked through when the active zone is full up to `end`.
+    #[inline]
+    pub(super) fn pace(&self, zone: usize, end: usize) -> usize {
+        if self.shared.packing.is_none() {
+            return end * 2;
+        }
+        // Blocks make the beginning of the zone large, so a set would have to pack a whole zone.
+        let zone_units = self.shared.geometry.zone_units();
+        let start = self.shared.hot_line(zone).min(zone_units - 1);
+        end.saturating_sub(start) * 2 * zone_units / (zone_units - start)
+    }
+
     /// Begins with the next victim.
     pub(super) fn begin_packing(&self, hands: &mut Hands) {
         if self.shared.packing.is_some() {

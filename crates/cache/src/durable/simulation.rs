@@ -1,6 +1,6 @@
 //! Random operations on a simulated medium, with crashes, beside a map of what a get may say.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +12,9 @@ use crate::partition::{Change, Write};
 use crate::sync::{AtomicU64, Ordering};
 use crate::zone::Codec;
 
+#[cfg(feature = "zstd")]
+use super::compressed_seed::dictionaries;
+use super::compressed_seed::{alike, codec_of, simple};
 use super::core::{Core, Start, format};
 use super::dictionaries::SLOTS;
 use super::geometry::Geometry;
@@ -167,38 +170,6 @@ fn shared(
         write_cache,
         number: u64::MAX,
     }
-}
-
-/// The codec of a seed that compresses.
-fn codec_of(_seed: u64) -> Codec {
-    #[cfg(feature = "zstd")]
-    if _seed / 8 % 2 == 1 {
-        return Codec::Zstd;
-    }
-    Codec::Lz4
-}
-
-fn simple(count: usize) -> Vec<Vec<u8>> {
-    (0..count).map(|number| format!("key {number}").into_bytes()).collect()
-}
-
-/// Keys of which many have the bucket and the tag of another.
-fn alike(core: &Core<SimulatedMedium>, count: usize) -> Vec<Vec<u8>> {
-    let (mut first, mut keys) = (HashMap::new(), Vec::new());
-    for number in 0..20_000 {
-        let key = format!("pair {number}").into_bytes();
-        let hash = core.shared.hash(&key);
-        let part = core.part(hash);
-        let sought = part.sought(hash, &[]);
-        if let Some(other) = first.insert((part.number, sought.bucket, sought.tag), key.clone()) {
-            keys.extend([other, key]);
-        }
-        if keys.len() >= count {
-            return keys;
-        }
-    }
-    keys.extend(simple(count - keys.len()));
-    keys
 }
 
 impl Run {
@@ -409,22 +380,6 @@ impl Run {
         }
         Ok(())
     }
-}
-
-/// Dictionaries that were learned from values of several kinds.
-#[cfg(feature = "zstd")]
-fn dictionaries() -> &'static [Vec<u8>] {
-    static ALL: std::sync::OnceLock<Vec<Vec<u8>>> = std::sync::OnceLock::new();
-    ALL.get_or_init(|| {
-        let learn = |kind: usize| {
-            let samples: Vec<String> = (0..2000)
-                .map(|number| format!("{kind} of {number}..........key {}.....", number * 7919 % 1000))
-                .collect();
-            let lens: Vec<usize> = samples.iter().map(String::len).collect();
-            crate::zone::Learned::train(samples.concat().as_bytes(), &lens, 1024)
-        };
-        (0..7).filter_map(learn).collect()
-    })
 }
 
 #[cfg(test)]
