@@ -58,13 +58,7 @@ fn run_seeds(options: &Options) -> Result<(), String> {
             simulation::run(seed, options.crashes, None).map_err(failed)?,
             simulation::run_each_step(seed).map_err(failed)?,
         ] {
-            all.operations += summary.operations;
-            all.crashes += summary.crashes;
-            all.survived += summary.survived;
-            all.lost += summary.lost;
-            all.packed += summary.packed;
-            all.promoted += summary.promoted;
-            all.copied += summary.copied;
+            all.add(summary);
         }
     }
     println!(

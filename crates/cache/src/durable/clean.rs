@@ -381,22 +381,4 @@ impl<M: Medium> Part<M> {
             add_alone(&self.counters.evicted, 1);
         }
     }
-
-    /// Copies an item to the ready zone, which has room for it.
-    pub(super) fn keep(
-        &self,
-        hands: &mut Hands,
-        bucket: usize,
-        way: usize,
-        tag: u16,
-        count: u32,
-        bytes: &[u8],
-    ) {
-        let place = self.take(hands, hands.ready(), bytes.len() / UNIT);
-        let kept = Descriptor::new(place, tag, bytes.len() / UNIT);
-        let kept = kept.with_checksum(self.checksum(bytes, kept));
-        self.shared.medium.copy_in(self.shared.geometry.unit_at(place.zone, place.offset), bytes);
-        self.point(bucket, way, kept, count);
-        add_alone(&self.counters.kept, 1);
-    }
 }

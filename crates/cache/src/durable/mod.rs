@@ -68,6 +68,8 @@ pub mod simulation;
 #[cfg(not(loom))]
 mod stats;
 mod stored_item;
+#[cfg(all(any(test, feature = "simulation"), not(loom)))]
+mod summary;
 mod write;
 mod write_cache;
 

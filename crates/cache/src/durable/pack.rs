@@ -106,6 +106,23 @@ impl<M: Medium> Part<M> {
         end.saturating_sub(start) * 2 * zone_units / (zone_units - start)
     }
 
+    /// Copies an item to the ready zone, which has room for it.
+    pub(super) fn keep(
+        &self,
+        hands: &mut Hands,
+        bucket: usize,
+        way: usize,
+        tag: u16,
+        count: u32,
+        bytes: &[u8],
+    ) {
+        let place = self.take(hands, hands.ready(), bytes.len() / UNIT);
+        let kept = Descriptor::new(place, tag, bytes.len() / UNIT);
+        let kept = kept.with_checksum(self.checksum(bytes, kept));
+        self.shared.medium.copy_in(self.shared.geometry.unit_at(place.zone, place.offset), bytes);
+        self.point(bucket, way, kept, count);
+        add_alone(&self.counters.kept, 1);
+    }
     /// Begins with the next victim.
     pub(super) fn begin_packing(&self, hands: &mut Hands) {
         if self.shared.packing.is_some() {

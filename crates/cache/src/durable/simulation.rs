@@ -23,29 +23,11 @@ use super::packing::Packing;
 use super::part::Part;
 use super::shared::Shared;
 use super::simulated::{Loss, Random, SimulatedMedium};
+pub use super::summary::Summary;
 use super::write_cache::Shape;
 
 /// Operations before a crash, at most.
 const OPERATIONS_MAX: usize = 60;
-
-/// What a seed did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// Operations.
-    pub operations: u64,
-    /// Crashes.
-    pub crashes: u64,
-    /// Gets that found an item, in the first look after a crash.
-    pub survived: u64,
-    /// Gets that found none where one had been set.
-    pub lost: u64,
-    /// Items that came to blocks, items that were promoted, and blocks that were copied.
-    pub packed: u64,
-    /// See [`packed`](Self::packed).
-    pub promoted: u64,
-    /// See [`packed`](Self::packed).
-    pub copied: u64,
-}
 
 /// A value as it was set: its bytes and its expiry.
 type Value = (Vec<u8>, u64);
@@ -392,12 +374,7 @@ mod tests {
         // The last one found that a restart after a crash relied on lost words.
         for seed in (0..100).chain([522]) {
             let summary = run(seed, 30, None).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-            all.survived += summary.survived;
-            all.lost += summary.lost;
-            all.crashes += summary.crashes;
-            all.packed += summary.packed;
-            all.promoted += summary.promoted;
-            all.copied += summary.copied;
+            all.add(summary);
         }
         assert_eq!(all.crashes, 3030);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
