@@ -496,13 +496,11 @@ fn an_item_is_not_written_over_a_block() {
         cache.set(&key(number), &document(number)).unwrap();
     }
     let before = cache.iter().count();
-    let overwritten = cache.stats().overwritten;
     let oldest: Vec<Vec<u8>> = cache.iter().map(|item| item.key).collect();
     // Of all sizes that a block has, for keys in blocks.
     for (number, key) in oldest.iter().take(1000).enumerate() {
         cache.set(key, &vec![b'y'; number]).unwrap();
     }
-    let _ = overwritten;
     let after = cache.iter().count();
     assert!(after + 6000 > before, "{before} items, {after} afterwards");
     for item in cache.iter() {

@@ -378,7 +378,7 @@ mod tests {
         }
         assert_eq!(all.crashes, 3030);
         assert!(all.survived > 3000 && all.lost > 1000, "{all:?}");
-        assert!(all.packed > 1000 && all.promoted > 20 && all.copied > 20, "{all:?}");
+        assert!(all.packed > 500 && all.promoted > 20, "{all:?}");
     }
 
     #[test]
