@@ -34,6 +34,7 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
     ] {
         sink.number(metric, &[], figure as f64);
     }
+    sink.number(RATIO, &[], stats.compression_ratio());
     let mut by = |metric: Metric, label: &'static str, figures: &[(&str, u64)]| {
         for &(value, figure) in figures {
             sink.number(metric, &[(label, value)], figure as f64);
@@ -62,7 +63,6 @@ pub(super) fn observe_surviving(stats: &SurvivingStats, items: u64, sink: &mut d
             ("expired", stats.expired),
         ],
     );
-    sink.number(RATIO, &[], stats.compression_ratio());
     let opened = match stats.opened {
         Opened::New => "new",
         Opened::Complete => "complete",
