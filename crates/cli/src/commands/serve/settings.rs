@@ -35,7 +35,8 @@ pub struct Settings {
     /// that it holds more of them: lz4, or zstd with a dictionary that is learned from the items
     #[arg(long, value_name = "CODEC")]
     pub compress: Option<Compression>,
-    /// Keep the cache in this file, where its content is found again after a restart; with the same size and `--compress` each time
+    /// Keep the cache in this file, where its content is found again after a restart; with the same size and
+    /// `--compress` each time
     #[arg(long, value_name = "FILE", requires = "cache")]
     #[cfg(target_os = "linux")]
     pub survive: Option<PathBuf>,
