@@ -40,11 +40,11 @@ pub(crate) struct Part<M> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Found {
     /// In the file, by the descriptor of this way.
-    InFile(usize),
+    File(usize),
     /// In the file, in a block.
-    InBlock(usize),
+    Block(usize),
     /// In the write cache.
-    InMemory,
+    Memory,
 }
 
 /// What happened. Kept by the writer, except for `broken`.
@@ -220,13 +220,13 @@ impl<M: Medium> Part<M> {
         self.reads.count(found.is_some(), true);
         let mut is_promoted = false;
         match found? {
-            Found::InFile(way) => self.beside[sought.bucket].count_access(way),
-            Found::InBlock(way) => {
+            Found::File(way) => self.beside[sought.bucket].count_access(way),
+            Found::Block(way) => {
                 self.count_unpacked();
                 self.beside[sought.bucket].count_access(way);
                 is_promoted = self.beside[sought.bucket].count(way) >= PROMOTING_COUNT;
             }
-            Found::InMemory => {}
+            Found::Memory => {}
         }
         let taken =
             scratch.lend(|bytes| StoredItem::parse(bytes).map(|item| take(item.value, item.metadata)));
@@ -240,7 +240,7 @@ impl<M: Medium> Part<M> {
     pub fn contains(&self, sought: Sought<'_>) -> bool {
         let mut scratch = Scratch::new();
         let found = self.find(sought, &mut scratch);
-        if let Some(Found::InFile(way) | Found::InBlock(way)) = found {
+        if let Some(Found::File(way) | Found::Block(way)) = found {
             self.beside[sought.bucket].count_access(way);
         }
         found.is_some()
@@ -260,7 +260,7 @@ impl<M: Medium> Part<M> {
                 let is_there = scratch.lend(|bytes| {
                     StoredItem::parse(bytes).is_some_and(|item| !self.shared.is_expired(item.metadata))
                 });
-                return is_there.then_some(Found::InMemory);
+                return is_there.then_some(Found::Memory);
             }
             let found = self.find_since(sought, scratch, since);
             // What `find_since` returns was found in an unchanged bucket; it finds nothing in one that changed.
@@ -318,10 +318,10 @@ impl<M: Medium> Part<M> {
                 None => false,
             });
             if is_it {
-                return Some(Found::InFile(way));
+                return Some(Found::File(way));
             }
             if self.shared.packing.is_some() && self.find_in_block(sought, scratch) {
-                return Some(Found::InBlock(way));
+                return Some(Found::Block(way));
             }
         }
         None
