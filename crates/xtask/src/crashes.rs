@@ -62,8 +62,8 @@ fn run_seeds(options: &Options) -> Result<(), String> {
         }
     }
     println!(
-        "crashes: {} seeds passed, {} operations, {} crashes, {} items survived one, {} did not, 0 wrong; {} were compressed, \
-         {} promoted, {} blocks copied; {:.1} s",
+        "crashes: {} seeds passed, {} operations, {} crashes, {} items survived one, {} did not, 0 wrong; {} were \
+         compressed, {} promoted, {} blocks copied; {:.1} s",
         options.seeds,
         all.operations,
         all.crashes,

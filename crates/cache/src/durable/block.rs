@@ -25,9 +25,9 @@ use crate::zone::{Codec, Coder, Learned, Record};
 use super::descriptor::UNIT;
 use super::packing::Packing;
 
-/// Most items of a block.
+/// Maximum items of a block.
 pub(crate) const ITEMS_MAX: usize = 32;
-/// Bytes of the items of a block, at most.
+/// Maximum bytes of the items of a block.
 pub(crate) const RAW_BYTES_MAX: usize = 4096;
 
 const IS_ITEM: u64 = 1 << 63;
@@ -132,8 +132,8 @@ impl fmt::Debug for Packer {
 }
 
 impl Packer {
-    /// Replaces the contents of `out` by a block of `items` items, at most [`ITEMS_MAX`], whose bytes are `raw`, at most
-    /// [`RAW_BYTES_MAX`]. Items that do not get smaller stay as they are.
+    /// Replaces the contents of `out` by a block of `items` items, whose bytes are `raw`: [`ITEMS_MAX`] items and
+    /// [`RAW_BYTES_MAX`] bytes at most. Items that do not get smaller stay as they are.
     pub fn pack(
         &mut self,
         codec: Codec,

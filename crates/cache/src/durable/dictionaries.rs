@@ -40,7 +40,7 @@ const SAMPLES_PER_BYTE: usize = 64;
 const WINDOW_SAMPLES: u64 = 16;
 /// A dictionary is learned again when items take this share more bytes than at first, in percent.
 const WORSE_PERCENT: u128 = 10;
-/// Most windows between two attempts to learn.
+/// Maximum windows between two attempts to learn.
 const PAUSE_MAX: u64 = 1 << 10;
 
 const LENGTH: usize = 1;
@@ -227,7 +227,8 @@ impl Dictionaries {
         }
     }
 
-    /// Puts what was learned into a slot, if something was and there is one. Any writer, with the lock of its partition.
+    /// Puts what was learned into a slot, if something was and there is one. Any writer, with the lock of its
+    /// partition.
     pub fn install_learned(&self, medium: &impl Medium, geometry: &Geometry) {
         if self.wants.load(Ordering::Relaxed) != SAMPLES {
             return;

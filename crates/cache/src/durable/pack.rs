@@ -27,7 +27,7 @@ use super::medium::{Medium, Mistake};
 use super::part::{Part, State};
 use super::stored_item::{Head, StoredItem};
 
-/// Most of a zone that its blocks take. More of it leaves less room for items that are read without decompression.
+/// Maximum share of a zone for its blocks. More of it leaves less room for items that are read without decompression.
 const SHARE_PERCENT: usize = 60;
 
 /// Items that wait for their block.
@@ -71,7 +71,7 @@ struct Live {
 }
 
 impl<M: Medium> Part<M> {
-    /// Most units of a zone's blocks.
+    /// Maximum units of a zone's blocks.
     fn packed_units_max(&self) -> usize {
         self.shared.geometry.zone_units() * SHARE_PERCENT / 100
     }
@@ -310,7 +310,8 @@ impl<M: Medium> Part<M> {
         live
     }
 
-    /// Keeps an item of a block as one that is not compressed, if it was used and there is room; returns whether it did.
+    /// Keeps an item of a block as one that is not compressed, if it was used and there is room. Returns
+    /// whether it did.
     fn keep_used(&self, hands: &mut Hands, unpacked: &Unpacked, live: &Live) -> bool {
         if live.count == 0 {
             return false;
