@@ -273,7 +273,7 @@ fn files_that_are_no_such_caches_are_refused_and_stay() {
     assert!(matches!(&refusal, SurviveError::Damaged(what) if what.offset == 4096 + 64), "{refusal}");
     file.overwrite(4096 + 64, &1_u64.to_le_bytes());
     assert!(file.open().contains(b"key"));
-    file.overwrite(8, &2_u64.to_le_bytes());
+    file.overwrite(8, &3_u64.to_le_bytes());
     assert!(matches!(file.refusal(), SurviveError::Newer(_)));
 }
 
