@@ -83,6 +83,9 @@ pub use error::{BuildError, ClaimError, OtherPartition, TooLarge, WriteError};
 pub use evicting::PartitionStats;
 pub use eviction::Eviction;
 pub use item::{ItemView, KEY_BYTES_MAX, Token};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+#[doc(hidden)]
+pub use memory::FlushedMemory;
 pub use pipeline::BATCH_LEN;
 pub use refusing::OutOfSpace;
 pub use store::{Store, StoreBuilder, StoreStats, StoreWriter};

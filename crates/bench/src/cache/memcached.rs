@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::error::BenchError;
 
 /// How long the program may take until it accepts connections.
@@ -17,6 +19,7 @@ const SETS_PER_BATCH: usize = 64;
 /// A running memcached, which ends with this value.
 #[derive(Debug)]
 pub struct Memcached {
+    program: Program,
     child: Child,
     stream: BufReader<UnixStream>,
     line: Vec<u8>,
@@ -24,7 +27,59 @@ pub struct Memcached {
     pending: Vec<u8>,
     pending_sets: usize,
     resident_bytes_before: u64,
+}
+
+/// How a process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// At the request to keep its items in its file.
+    Asked,
+    /// By `SIGKILL`.
+    Killed,
+}
+
+/// How it is started.
+#[derive(Debug)]
+struct Program {
+    path: PathBuf,
+    memory: u64,
     socket: PathBuf,
+    /// The file that has its items.
+    file: Option<PathBuf>,
+}
+
+impl Program {
+    fn start(&self) -> Result<(Child, BufReader<UnixStream>), BenchError> {
+        let mut command = Command::new(&self.path);
+        command.args(["-t", "1", "-m", &(self.memory >> 20).max(1).to_string(), "-s"]).arg(&self.socket);
+        if let Some(file) = &self.file {
+            command.arg("-e").arg(file);
+        }
+        // As root it insists on the name of a user.
+        if std::env::var_os("USER").is_none_or(|user| user == "root") {
+            command.args(["-u", "root"]);
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| BenchError::Usage(format!("{}: {error}", self.path.display())))?;
+        let began = Instant::now();
+        loop {
+            if let Ok(stream) = UnixStream::connect(&self.socket) {
+                return Ok((child, BufReader::new(stream)));
+            }
+            let ended = child.try_wait()?;
+            if ended.is_some() || began.elapsed() > START {
+                // It may have ended by itself.
+                let _ = child.kill();
+                child.wait()?;
+                return Err(BenchError::Usage(format!("{} does not answer", self.path.display())));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 impl Memcached {
@@ -33,44 +88,49 @@ impl Memcached {
     /// # Errors
     /// [`BenchError::Usage`] if it does not start.
     pub fn start(program: &Path, memory: u64) -> Result<Self, BenchError> {
+        Self::start_over(program, memory, None)
+    }
+
+    /// As [`start`](Self::start), with its items in a file, so that it can be [restarted](Self::restart).
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_in_file(program: &Path, memory: u64, file: &Path) -> Result<Self, BenchError> {
+        Self::start_over(program, memory, Some(file.to_path_buf()))
+    }
+
+    fn start_over(program: &Path, memory: u64, file: Option<PathBuf>) -> Result<Self, BenchError> {
         let socket = std::env::temp_dir().join(format!("alluvium-bench-{}.sock", std::process::id()));
-        let mut command = Command::new(program);
-        command.args(["-t", "1", "-m", &(memory >> 20).max(1).to_string(), "-s"]).arg(&socket);
-        // As root it insists on the name of a user.
-        if std::env::var_os("USER").is_none_or(|user| user == "root") {
-            command.args(["-u", "root"]);
-        }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .spawn()
-            .map_err(|error| BenchError::Usage(format!("{}: {error}", program.display())))?;
-        let began = Instant::now();
-        let stream = loop {
-            if let Ok(stream) = UnixStream::connect(&socket) {
-                break stream;
-            }
-            let ended = child.try_wait()?;
-            if ended.is_some() || began.elapsed() > START {
-                // It may have ended by itself.
-                let _ = child.kill();
-                child.wait()?;
-                return Err(BenchError::Usage(format!("{} does not answer", program.display())));
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        };
+        let program = Program { path: program.to_path_buf(), memory, socket, file };
+        let (child, stream) = program.start()?;
         let mut started = Self {
+            program,
             child,
-            stream: BufReader::new(stream),
+            stream,
             line: Vec::new(),
             pending: Vec::new(),
             pending_sets: 0,
             resident_bytes_before: 0,
-            socket,
         };
         started.items()?;
         started.resident_bytes_before = started.process_bytes();
         Ok(started)
+    }
+
+    /// Ends the process and starts it again.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn restart(&mut self, end: End) -> Result<(), BenchError> {
+        match end {
+            End::Asked => {
+                kill_process(Pid::from_child(&self.child), Signal::USR1).map_err(std::io::Error::from)?;
+            }
+            End::Killed => self.child.kill()?,
+        }
+        self.child.wait()?;
+        (self.child, self.stream) = self.program.start()?;
+        Ok(())
     }
 
     /// Resident bytes of the process, without those before the first item.
@@ -117,6 +177,17 @@ impl Memcached {
             return Err(self.strange());
         }
         Ok(Some(found.strip_suffix(b"\r\n") == Some(value)))
+    }
+
+    /// Removes the item of `key`, if it has one.
+    ///
+    /// # Errors
+    /// As [`items`](Self::items).
+    pub fn remove(&mut self, key: &[u8]) -> Result<(), BenchError> {
+        let request = [b"delete ", key, b"\r\n"].concat();
+        self.stream.get_mut().write_all(&request)?;
+        let line = self.read_line()?;
+        if line == b"DELETED" || line == b"NOT_FOUND" { Ok(()) } else { Err(self.strange()) }
     }
 
     /// Stores an item.
@@ -177,6 +248,6 @@ impl Drop for Memcached {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = std::fs::remove_file(&self.socket);
+        let _ = std::fs::remove_file(&self.program.socket);
     }
 }

@@ -8,7 +8,7 @@
 pub mod documents;
 pub mod engine;
 pub mod items;
-mod memcached;
+pub mod memcached;
 pub mod options;
 mod raw;
 pub mod requests;
@@ -22,7 +22,7 @@ mod survive_compressed;
 mod tiered;
 mod trace;
 pub mod worker;
-mod zone;
+pub mod zone;
 
 pub use options::CacheOptions;
 use options::Mode;

@@ -194,9 +194,9 @@ impl Run<'_> {
 ///
 /// # Errors
 /// The error of the first worker that has one.
-pub fn together<E: Engine + Send>(
-    workers: &mut [Worker<E>],
-    work: impl Fn(&mut Worker<E>) -> Result<Tally, BenchError> + Sync,
+pub fn together<W: Send>(
+    workers: &mut [W],
+    work: impl Fn(&mut W) -> Result<Tally, BenchError> + Sync,
 ) -> Result<(Tally, f64), BenchError> {
     let started = Instant::now();
     let tallies: Vec<Result<Tally, BenchError>> = std::thread::scope(|scope| {

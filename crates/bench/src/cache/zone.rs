@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use alluvium_cache::{Cache, Compressed, PartitionStats};
+use alluvium_cache::{Cache, Compressed, PartitionStats, ZoneStats};
 use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng};
 
@@ -58,6 +58,11 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
         report.add(trace.measurement(case, payload, measured, &cases))?;
     }
     Ok(())
+}
+
+/// Bytes of a zone's headers and directory.
+pub fn metadata_bytes(zone: &ZoneStats) -> u64 {
+    zone.blocks * 24 + zone.items * 2 + zone.directory_bytes
 }
 
 /// What is measured.
@@ -249,7 +254,6 @@ impl Trace<'_> {
         let misses_ratio = |name: &str| other(name).map(|other| share(*misses, other.misses));
         let mut zone_hit_ns = measured.zone_hit_ns.clone();
         zone_hit_ns.sort_unstable();
-        let headers = zone.blocks * 24 + zone.items * 2 + zone.directory_bytes;
         Measurement::new("cache", case)
             .config("mode", "zexpander")
             .config("trace", format!("{:?}", self.options.trace.unwrap_or(TraceKind::Zipf)).to_lowercase())
@@ -271,7 +275,7 @@ impl Trace<'_> {
             .metric("zone_share", share(zone.arena_bytes + zone.directory_bytes, measured.memory))
             .metric("block_items", share(zone.items, zone.blocks))
             .metric("blocks_moved_per_item", share(zone.blocks_moved, zone.demoted))
-            .metric("metadata_bytes_per_item", share(headers, zone.items))
+            .metric("metadata_bytes_per_item", share(metadata_bytes(zone), zone.items))
             .metric("decompressions_per_get", share(*zone_hits, *gets))
             .metric("z_hit_us", zone_hit_ns.get(zone_hit_ns.len() / 2).map(|&ns| ns as f64 / 1000.0))
             .metric("ns_per_request", measured.ns_per_request)

@@ -10,6 +10,8 @@ mod array;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 mod flush;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
+mod flushed;
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
 mod mapped;
 mod published;
 mod ring;
@@ -23,6 +25,8 @@ mod words;
 pub(crate) use array::{Array, Element};
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) use flush::{CAN_FLUSH, LineFlush};
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
+pub use flushed::FlushedMemory;
 #[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) use mapped::{Pages, is_persistent};
 pub(crate) use published::Published;

@@ -13,7 +13,7 @@ pub struct Figure {
     pub source: &'static str,
     /// Drawings above each other; most figures have one.
     pub panels: Vec<Panel>,
-    /// Numbers that the paper states, compared with ours.
+    /// Numbers that the paper states, compared with ours, and some that it does not state.
     pub published: Vec<Published>,
 }
 
@@ -60,13 +60,14 @@ pub enum Origin {
     Measurement,
 }
 
-/// A number that the paper states, and ours.
+/// A number that the paper states, if it does, and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Published {
     /// Its name; snake_case with the unit last, like the names of metrics.
     pub name: String,
     /// The paper's number.
-    pub published: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub published: Option<f64>,
     /// Our number.
     pub ours: f64,
 }
@@ -129,7 +130,12 @@ impl Series {
 impl Published {
     /// Our number and the paper's.
     pub fn new(name: impl Into<String>, published: f64, ours: f64) -> Self {
-        Self { name: name.into(), published, ours }
+        Self { name: name.into(), published: Some(published), ours }
+    }
+
+    /// Our number, where the paper states none.
+    pub fn ours(name: impl Into<String>, ours: f64) -> Self {
+        Self { name: name.into(), published: None, ours }
     }
 }
 

@@ -4,6 +4,8 @@
 
 mod chart;
 mod figure;
+#[cfg(target_os = "linux")]
+mod flushes;
 mod leveldb;
 mod lim_4_10;
 mod lim_4_12;
@@ -19,6 +21,9 @@ mod mica_5_14;
 mod mica_5_16;
 mod mica_net;
 mod mica_table_5_1;
+#[cfg(target_os = "linux")]
+mod nvmcached;
+mod replay;
 mod scale;
 mod silt_8;
 mod skimpy_4;
@@ -28,10 +33,30 @@ mod slb_2_12;
 mod slb_2_7;
 mod slb_2_8;
 mod slim_9;
+mod traces;
 mod wu;
+mod wu_3_10;
+mod wu_3_13;
+mod wu_3_14;
+mod wu_3_15;
+mod wu_3_5;
+mod wu_3_7;
 mod wu_4_11;
 mod wu_4_5;
 mod wu_4_7;
+#[cfg(target_os = "linux")]
+mod wu_5_1;
+#[cfg(target_os = "linux")]
+mod wu_5_3;
+#[cfg(target_os = "linux")]
+mod wu_5_5;
+#[cfg(target_os = "linux")]
+mod wu_5_6;
+#[cfg(target_os = "linux")]
+mod wu_5_8;
+mod wu_table_3_1;
+mod wu_table_3_2;
+mod zexpander;
 
 use std::path::PathBuf;
 
@@ -68,7 +93,7 @@ pub struct FigureOptions {
 type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
-const FIGURES: [(&str, Draw); 22] = [
+const FIGURES: &[(&str, Draw)] = &[
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),
@@ -88,9 +113,30 @@ const FIGURES: [(&str, Draw); 22] = [
     ("slb-2.11", slb_2_11::draw),
     ("slb-2.12", slb_2_12::draw),
     ("slim-9", slim_9::draw),
+    ("wu-3.5", wu_3_5::draw),
+    ("wu-3.7", wu_3_7::draw),
+    ("wu-3.10", wu_3_10::draw),
+    ("wu-3.12", wu_3_10::draw_misses),
+    ("wu-3.13", wu_3_13::draw),
+    ("wu-3.14", wu_3_14::draw),
+    ("wu-3.15", wu_3_15::draw),
     ("wu-4.5", wu_4_5::draw),
     ("wu-4.7", wu_4_7::draw),
     ("wu-4.11", wu_4_11::draw),
+    #[cfg(target_os = "linux")]
+    ("wu-5.1", wu_5_1::draw),
+    #[cfg(target_os = "linux")]
+    ("wu-5.3", wu_5_3::draw),
+    #[cfg(target_os = "linux")]
+    ("wu-5.5", wu_5_5::draw),
+    #[cfg(target_os = "linux")]
+    ("wu-5.6", wu_5_6::draw),
+    #[cfg(target_os = "linux")]
+    ("wu-5.7", wu_5_6::draw_threads),
+    #[cfg(target_os = "linux")]
+    ("wu-5.8", wu_5_8::draw),
+    ("wu-table-3.1", wu_table_3_1::draw),
+    ("wu-table-3.2", wu_table_3_2::draw),
 ];
 
 /// Runs the requested figures, writes each as numbers and as a drawing, and reports what can be compared with the
@@ -127,7 +173,7 @@ pub fn run(options: &FigureOptions, report: &mut Report) -> Result<(), BenchErro
 fn choose(names: &[String]) -> Result<Vec<Draw>, BenchError> {
     let mut chosen = Vec::new();
     for name in names {
-        let matching = FIGURES.iter().filter(|(id, _)| id == name || name == "all");
+        let matching = FIGURES.iter().filter(|(id, _)| *id == name || name == "all");
         let before = chosen.len();
         chosen.extend(matching.map(|&(_, draw)| draw));
         if chosen.len() == before {
@@ -150,8 +196,9 @@ fn measurement(figure: &Figure, scale: &Scale) -> Measurement {
     }
     for published in &figure.published {
         measurement.metrics.insert(published.name.clone(), published.ours.into());
-        let name = format!("{}_published", published.name);
-        measurement.metrics.insert(name, Value::from(published.published));
+        if let Some(stated) = published.published {
+            measurement.metrics.insert(format!("{}_published", published.name), Value::from(stated));
+        }
     }
     measurement
 }
@@ -172,7 +219,7 @@ mod tests {
         };
         for (id, draw) in FIGURES {
             let figure = draw(&scale).unwrap();
-            assert_eq!(figure.id, id);
+            assert_eq!(figure.id, *id);
             assert!(figure.panels.iter().all(|panel| !panel.series.is_empty()), "{id}");
             for series in figure.panels.iter().flat_map(|panel| &panel.series) {
                 assert!(series.points.iter().all(|(x, y)| x.is_finite() && y.is_finite()), "{id}");
