@@ -13,6 +13,9 @@ use crate::error::BenchError;
 /// How long the program may take until it accepts connections.
 const START: Duration = Duration::from_secs(10);
 
+/// The pause before it is started again.
+const RESTART: Duration = Duration::from_secs(2);
+
 /// Sets that are sent together while loading.
 const SETS_PER_BATCH: usize = 64;
 
@@ -44,16 +47,17 @@ struct Program {
     path: PathBuf,
     memory: u64,
     socket: PathBuf,
-    /// The file that has its items.
-    file: Option<PathBuf>,
+    /// The file that has its items, and bytes of an item.
+    file: Option<(PathBuf, usize)>,
 }
 
 impl Program {
     fn start(&self) -> Result<(Child, BufReader<UnixStream>), BenchError> {
         let mut command = Command::new(&self.path);
         command.args(["-t", "1", "-m", &(self.memory >> 20).max(1).to_string(), "-s"]).arg(&self.socket);
-        if let Some(file) = &self.file {
-            command.arg("-e").arg(file);
+        if let Some((file, item_bytes)) = &self.file {
+            // With a file it takes a page for each size of items at the start: let there be few.
+            command.arg("-e").arg(file).args(["-f", "4", "-n", &item_bytes.to_string()]);
         }
         // As root it insists on the name of a user.
         if std::env::var_os("USER").is_none_or(|user| user == "root") {
@@ -91,15 +95,21 @@ impl Memcached {
         Self::start_over(program, memory, None)
     }
 
-    /// As [`start`](Self::start), with its items in a file, so that it can be [restarted](Self::restart).
+    /// As [`start`](Self::start), with its items of some `item_bytes` in a file, so that it can be
+    /// [restarted](Self::restart).
     ///
     /// # Errors
     /// As [`start`](Self::start).
-    pub fn start_in_file(program: &Path, memory: u64, file: &Path) -> Result<Self, BenchError> {
-        Self::start_over(program, memory, Some(file.to_path_buf()))
+    pub fn start_in_file(
+        program: &Path,
+        memory: u64,
+        item_bytes: usize,
+        file: &Path,
+    ) -> Result<Self, BenchError> {
+        Self::start_over(program, memory, Some((file.to_path_buf(), item_bytes)))
     }
 
-    fn start_over(program: &Path, memory: u64, file: Option<PathBuf>) -> Result<Self, BenchError> {
+    fn start_over(program: &Path, memory: u64, file: Option<(PathBuf, usize)>) -> Result<Self, BenchError> {
         let socket = std::env::temp_dir().join(format!("alluvium-bench-{}.sock", std::process::id()));
         let program = Program { path: program.to_path_buf(), memory, socket, file };
         let (child, stream) = program.start()?;
@@ -125,6 +135,9 @@ impl Memcached {
         match end {
             End::Asked => {
                 kill_process(Pid::from_child(&self.child), Signal::USR1).map_err(std::io::Error::from)?;
+                self.child.wait()?;
+                // It drops what it kept if its clock, which counts seconds, has not passed the end.
+                std::thread::sleep(RESTART);
             }
             End::Killed => self.child.kill()?,
         }

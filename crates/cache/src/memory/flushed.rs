@@ -33,16 +33,31 @@ impl FlushedMemory {
         self.ring.copy_in(at, bytes);
     }
 
-    /// Writes the lines of the `len` bytes from `at` on back to memory, and waits.
+    /// Writes the lines of the `len` bytes from `at` on back to memory, in the best way that the processor has, and
+    /// waits.
     ///
     /// # Panics
     /// If they extend beyond the memory.
     #[inline(always)]
     pub fn flush(&mut self, at: usize, len: usize) {
+        self.flush_by(self.line_flush, at, len);
+    }
+
+    /// The same in the way that every processor has, which may be slower and evict the lines.
+    ///
+    /// # Panics
+    /// If they extend beyond the memory.
+    #[inline(always)]
+    pub fn flush_plainly(&mut self, at: usize, len: usize) {
+        self.flush_by(LineFlush::Plain, at, len);
+    }
+
+    #[inline(always)]
+    fn flush_by(&mut self, line_flush: LineFlush, at: usize, len: usize) {
         for line in at / LINE_BYTES..(at + len).div_ceil(LINE_BYTES) {
-            self.line_flush.flush(self.ring.word(line * LINE_BYTES / UNIT_BYTES));
+            line_flush.flush(self.ring.word(line * LINE_BYTES / UNIT_BYTES));
         }
-        self.line_flush.fence();
+        line_flush.fence();
     }
 }
 
@@ -57,6 +72,7 @@ mod tests {
         for at in [0, 8, 60, HUGE_PAGE_BYTES - 256] {
             memory.write(at, &bytes);
             memory.flush(at, bytes.len());
+            memory.flush_plainly(at, bytes.len());
             assert!(memory.ring.is_equal(at, &bytes));
         }
     }

@@ -1,6 +1,7 @@
 //! What the figures of flushes share: random writes of values to memory, plain, with a checksum, or flushed.
 //!
-//! The checksum is that of our items, XXH3, where the thesis has CRC-32. Rates are per second of processor time.
+//! The checksum is that of our items, XXH3, where the thesis has CRC-32. Its processor has only CLFLUSH, which takes
+//! lines out of the cache and one after another; newer ones have CLWB, which the caches use. Rates are per second of processor time.
 
 use alluvium_base::checksum::checksum32;
 use alluvium_bench::BenchError;
@@ -15,7 +16,10 @@ use super::Scale;
 pub enum Way {
     Plain,
     Checksum,
+    /// Flushes that leave the line in the processor's cache and overlap, where the processor has them: CLWB.
     Flush,
+    /// The flushes of the thesis's processor: CLFLUSH, one after another.
+    OrderedFlush,
 }
 
 /// Bytes that are written at a point, and number of turns, the fastest of which counts.
@@ -63,8 +67,10 @@ impl Writes {
                     sum ^= checksum32(&value, at as u64);
                 }
                 self.memory.write(at, &value);
-                if way == Way::Flush {
-                    self.memory.flush(at, value_bytes);
+                match way {
+                    Way::Plain | Way::Checksum => {}
+                    Way::Flush => self.memory.flush(at, value_bytes),
+                    Way::OrderedFlush => self.memory.flush_plainly(at, value_bytes),
                 }
             }
             std::hint::black_box(sum);

@@ -27,6 +27,9 @@ const PARTITIONS: usize = 4;
 const REQUESTED_BYTES: usize = 100 << 20;
 const REQUESTS: std::ops::RangeInclusive<usize> = 10_000..=1_000_000;
 
+/// Turns of each point, the fastest of which counts.
+const TURNS: usize = 2;
+
 /// A cache of the comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -126,8 +129,12 @@ impl<'a> Caches<'a> {
     ) -> Result<Vec<f64>, BenchError> {
         load(cache, &self.values, self.keys)?;
         let rate = |&(requests, threads): &(&[Request], usize)| {
-            let tally = replay_together(cache, &self.values, requests, AfterMiss::Nothing, threads)?;
-            Ok(millions_per_s(&tally))
+            let mut best = 0.0_f64;
+            for _ in 0..TURNS {
+                let tally = replay_together(cache, &self.values, requests, AfterMiss::Nothing, threads)?;
+                best = best.max(millions_per_s(&tally));
+            }
+            Ok(best)
         };
         series.iter().map(rate).collect()
     }

@@ -9,8 +9,12 @@ const VALUE_BYTES: [usize; 6] = [64, 128, 256, 512, 1 << 10, 4 << 10];
 const SMALL_BYTES: usize = 16 << 20;
 /// The working set of the thesis that does not fit in the processor's cache, as far as the scale allows.
 const LARGE_BYTES: u64 = 4 << 30;
-const WAYS: [(Way, &str); 3] =
-    [(Way::Plain, "plain"), (Way::Checksum, "with a checksum"), (Way::Flush, "flushed")];
+const WAYS: [(Way, &str); 4] = [
+    (Way::Plain, "plain"),
+    (Way::Checksum, "with a checksum"),
+    (Way::OrderedFlush, "flushed by CLFLUSH"),
+    (Way::Flush, "flushed by CLWB"),
+];
 
 pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     let large = LARGE_BYTES.min(Writes::bytes_max(scale)).max(SMALL_BYTES as u64) as usize;
@@ -23,18 +27,23 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
                 rates.push((value_bytes as f64, writes.per_s(way, value_bytes) / 1e6));
             }
         }
-        let ratios = |one: usize, other: usize| {
-            rates[one].iter().zip(&rates[other]).map(|(one, other)| one.1 / other.1)
+        let bounds = |one: usize, other: usize| {
+            let ratios = rates[one].iter().zip(&rates[other]).map(|(one, other)| one.1 / other.1);
+            ratios.fold((f64::INFINITY, 0.0_f64), |(least, most), ratio| (least.min(ratio), most.max(ratio)))
         };
-        let least = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(f64::INFINITY, f64::min);
-        let most = |ratios: &mut dyn Iterator<Item = f64>| ratios.fold(0.0, f64::max);
+        let [plain, checksum, by_clflush, by_clwb] = [0, 1, 2, 3];
         if name == "small" {
-            published.push(Published::new("small_checksum_to_plain_max", 0.7, most(&mut ratios(1, 0))));
-            published.push(Published::new("small_checksum_to_plain_min", 0.3, least(&mut ratios(1, 0))));
-            published.push(Published::new("small_checksum_to_flushed_min", 5.0, least(&mut ratios(1, 2))));
+            let (least, most) = bounds(checksum, plain);
+            published.push(Published::new("small_checksum_to_plain_min", 0.3, least));
+            published.push(Published::new("small_checksum_to_plain_max", 0.7, most));
+            let least = bounds(checksum, by_clflush).0;
+            published.push(Published::new("small_checksum_to_clflush_min", 5.0, least));
+            published.push(Published::ours("small_checksum_to_clwb_min", bounds(checksum, by_clwb).0));
         } else {
-            published.push(Published::new("large_flushed_to_checksum_max", 0.25, most(&mut ratios(2, 1))));
-            published.push(Published::new("large_flushed_to_plain_max", 0.25, most(&mut ratios(2, 0))));
+            let most = bounds(by_clflush, checksum).1;
+            published.push(Published::new("large_clflush_to_checksum_max", 0.25, most));
+            published.push(Published::new("large_clflush_to_plain_max", 0.25, bounds(by_clflush, plain).1));
+            published.push(Published::ours("large_clwb_to_plain_max", bounds(by_clwb, plain).1));
         }
         panels.push(Panel {
             x: Axis::logarithmic("bytes of a value"),

@@ -32,8 +32,11 @@ const WINDOWS: [usize; 2] = [3, 9];
 /// Windows of a memcached after the restart, and its share of the requests of each: one takes some 15 µs.
 const MEMCACHED_WINDOWS: usize = 3;
 const MEMCACHED_SHARE: usize = 3;
-/// A memcached of less than this does not start with a file.
-const MEMCACHED_BYTES_MIN: u64 = 8 << 20;
+/// Memory that a memcached gets in addition: with a file it takes a page for each size of items, which it has no use
+/// for here.
+const MEMCACHED_MORE_BYTES: u64 = 8 << 20;
+/// Bytes that an item takes there besides value and key, for its sizes.
+const MEMCACHED_ITEM_BYTES: usize = 16;
 /// The part of the memory whose newest items are lost.
 const LOST_PART: usize = 1000;
 
@@ -174,8 +177,9 @@ impl Workload {
     }
 
     fn memcached(&self, program: &Path, file: &Path, end: End) -> Result<Vec<f64>, BenchError> {
-        let memory = self.memory.max(MEMCACHED_BYTES_MIN);
-        let mut memcached = Memcached::start_in_file(program, memory, file)?;
+        let item_bytes = self.values.payload_bytes_mean() + MEMCACHED_ITEM_BYTES;
+        let memory = self.memory + MEMCACHED_MORE_BYTES;
+        let mut memcached = Memcached::start_in_file(program, memory, item_bytes, file)?;
         let mut misses = self.before(&mut memcached, MEMCACHED_SHARE)?;
         memcached.restart(end)?;
         misses.extend(self.after(&mut memcached, MEMCACHED_WINDOWS, MEMCACHED_SHARE)?);
