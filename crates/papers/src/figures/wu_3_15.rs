@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use alluvium_bench::BenchError;
+use alluvium_bench::random::mix;
 
 use super::replay::{AfterMiss, Mix, draw_requests, load, millions_per_s, miss_ratio, replay};
 use super::zexpander::{Data, HASTE, YCSB_SHARE, YCSB_SKEW};
@@ -19,6 +20,8 @@ const HOT_PERCENT: u8 = 80;
 const SECONDS_MAX: f64 = 250.0;
 /// Points of a curve, for each pattern.
 const POINTS: usize = 25;
+/// Parts of the requests, after each of which the clock is looked at.
+const PARTS: usize = 64;
 /// Patterns: their skew, by time.
 const SKEWS: [f64; 2] = [0.0, YCSB_SKEW];
 
@@ -43,11 +46,11 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     let now = || began.elapsed().as_secs_f64() * f64::from(HASTE);
     let mut moments = Vec::new();
     for (pattern, skew) in SKEWS.into_iter().enumerate() {
-        let count = data.keys as usize;
-        let requests = draw_requests(data.keys, skew, Mix::of_gets(95.0), count, scale.seed)?;
-        let mut parts = requests.chunks(count.div_ceil(64)).cycle();
         let start = now();
         for point in 1..=POINTS {
+            let (count, seed) = (data.keys as usize, mix(scale.seed ^ (pattern * POINTS + point) as u64));
+            let requests = draw_requests(data.keys, skew, Mix::of_gets(95.0), count, seed)?;
+            let mut parts = requests.chunks(count.div_ceil(PARTS)).cycle();
             let end = start + seconds * point as f64 / POINTS as f64;
             let mut sum = [0.0; 3];
             while sum[0] == 0.0 || now() < end {

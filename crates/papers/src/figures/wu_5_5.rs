@@ -27,11 +27,21 @@ const TRACES: [&str; 4] = ["APP", "USR", "ETC", "SYS"];
 /// Gigabytes of a cache of the thesis.
 const CACHE_GB: f64 = 64.0;
 const VALUE_BYTES: usize = 100;
-/// Windows before and after the crash. Before it, as many more warm up.
-const WINDOWS: [usize; 2] = [3, 9];
-/// Windows of a memcached after the restart, and its share of the requests of each: one takes some 15 µs.
-const MEMCACHED_WINDOWS: usize = 3;
-const MEMCACHED_SHARE: usize = 3;
+/// Windows that warm up, and those before and after the crash.
+const WARMING: usize = 12;
+const BEFORE: usize = 3;
+const AFTER: usize = 9;
+/// A part of that.
+#[derive(Clone, Copy)]
+struct Extent {
+    warming: usize,
+    after: usize,
+    /// One of so many requests of a window.
+    share: usize,
+}
+const ALL: Extent = Extent { warming: WARMING, after: AFTER, share: 1 };
+/// A request to a memcached takes some 15 µs. Its LRU list has settled after it was loaded.
+const OF_MEMCACHED: Extent = Extent { warming: 2, after: 3, share: 3 };
 /// Memory that a memcached gets in addition: with a file it takes a page for each size of items, which it has no use
 /// for here.
 const MEMCACHED_MORE_BYTES: u64 = 8 << 20;
@@ -55,7 +65,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
             }
         }
         for (cache, misses) in &curves {
-            let (before, after) = (misses[WINDOWS[0] - 1], misses[WINDOWS[0]]);
+            let (before, after) = (misses[BEFORE - 1], misses[BEFORE]);
             let name = |what: &str| {
                 let name = format!("{name}_{cache}_{what}").to_lowercase();
                 name.replace(", ", "_").replace(' ', "_")
@@ -64,11 +74,11 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
             published.push(Published::ours(name("miss_ratio_after"), after));
             if *cache == "surviving" {
                 // "NVMcached does not show any disruption on miss ratio after the crash."
-                published.push(Published::new(name("misses_after_to_before"), 1.0, after / before.max(1e-9)));
+                published.push(Published::new(name("miss_ratio_rise"), 0.0, after - before));
             }
         }
         let series = curves.into_iter().map(|(cache, misses)| {
-            let at = |(window, misses): (usize, f64)| (window as f64 + 1.0 - WINDOWS[0] as f64, misses);
+            let at = |(window, misses): (usize, f64)| (window as f64 + 1.0 - BEFORE as f64, misses);
             Series::measurement(format!("{name}, {cache}"), misses.into_iter().enumerate().map(at).collect())
         });
         panels.push(Panel {
@@ -104,7 +114,7 @@ impl Workload {
         let memory = (all * item_bytes * (CACHE_GB / trace.data_gb).min(1.0)) as u64;
         let memory = memory.max(1 << 20);
         let window = (all / 6.0) as usize;
-        let count = window * (2 * WINDOWS[0] + WINDOWS[1]);
+        let count = window * (WARMING + BEFORE + AFTER);
         let requests = draw_requests(keys, trace.skew(keys), trace.mix, count, scale.seed)?;
         let windows = requests.chunks(window).map(<[Request]>::to_vec).collect();
         Ok(Self { values, memory, keys, windows })
@@ -132,27 +142,28 @@ impl Workload {
     }
 
     /// Warms a cache up, and returns the miss ratios before the crash.
-    fn before(&self, mut cache: impl Subject, share: usize) -> Result<Vec<f64>, BenchError> {
+    fn before(&self, mut cache: impl Subject, extent: Extent) -> Result<Vec<f64>, BenchError> {
         load(&mut cache, &self.values, self.keys)?;
-        self.misses(&mut cache, 0..WINDOWS[0], share)?;
-        self.misses(cache, WINDOWS[0]..2 * WINDOWS[0], share)
+        self.misses(&mut cache, WARMING - extent.warming..WARMING, extent.share)?;
+        self.misses(cache, WARMING..WARMING + BEFORE, extent.share)
     }
 
-    fn after(&self, cache: impl Subject, windows: usize, share: usize) -> Result<Vec<f64>, BenchError> {
-        self.misses(cache, 2 * WINDOWS[0]..2 * WINDOWS[0] + windows, share)
+    fn after(&self, cache: impl Subject, extent: Extent) -> Result<Vec<f64>, BenchError> {
+        let crash = WARMING + BEFORE;
+        self.misses(cache, crash..crash + extent.after, extent.share)
     }
 
     fn in_memory(&self) -> Result<Vec<f64>, BenchError> {
         let cache = || self.builder().build().map_err(refused);
-        let mut misses = self.before(&cache()?, 1)?;
-        misses.extend(self.after(&cache()?, WINDOWS[1], 1)?);
+        let mut misses = self.before(&cache()?, ALL)?;
+        misses.extend(self.after(&cache()?, ALL)?);
         Ok(misses)
     }
 
     fn surviving(&self, path: &Path) -> Result<Vec<f64>, BenchError> {
         let opened = |path: &Path, reset| open(self.builder().survive(path, Survive::Pmem).reset(reset));
         let cache = opened(path, true)?;
-        let mut misses = self.before(&cache, 1)?;
+        let mut misses = self.before(&cache, ALL)?;
         let left = path.with_extension("left");
         std::fs::copy(path, &left)?;
         drop(cache);
@@ -161,7 +172,7 @@ impl Workload {
             return Err(BenchError::WrongAnswer("the content was not found again".to_owned()));
         }
         self.lose_newest(&cache);
-        misses.extend(self.after(&cache, WINDOWS[1], 1)?);
+        misses.extend(self.after(&cache, ALL)?);
         drop(cache);
         std::fs::remove_file(path)?;
         std::fs::remove_file(left)?;
@@ -170,19 +181,24 @@ impl Workload {
 
     /// Removes the items that were set last.
     fn lose_newest(&self, cache: &SurvivingCache) {
-        let lost = (self.memory as usize / LOST_PART).div_ceil(self.values.payload_bytes_mean());
-        let newest = self.windows[..2 * WINDOWS[0]].iter().flatten().rev();
-        let set = newest.filter(|request| request.action == Action::Set);
-        set.take(lost).for_each(|request| _ = cache.remove(&key(u64::from(request.number))));
+        let mut left = (self.memory as usize / LOST_PART).div_ceil(self.values.payload_bytes_mean());
+        for request in self.windows[..WARMING + BEFORE].iter().flatten().rev() {
+            if left == 0 {
+                return;
+            }
+            if request.action == Action::Set && cache.remove(&key(u64::from(request.number))) {
+                left -= 1;
+            }
+        }
     }
 
     fn memcached(&self, program: &Path, file: &Path, end: End) -> Result<Vec<f64>, BenchError> {
         let item_bytes = self.values.payload_bytes_mean() + MEMCACHED_ITEM_BYTES;
         let memory = self.memory + MEMCACHED_MORE_BYTES;
         let mut memcached = Memcached::start_in_file(program, memory, item_bytes, file)?;
-        let mut misses = self.before(&mut memcached, MEMCACHED_SHARE)?;
+        let mut misses = self.before(&mut memcached, OF_MEMCACHED)?;
         memcached.restart(end)?;
-        misses.extend(self.after(&mut memcached, MEMCACHED_WINDOWS, MEMCACHED_SHARE)?);
+        misses.extend(self.after(&mut memcached, OF_MEMCACHED)?);
         drop(memcached);
         std::fs::remove_file(file)?;
         Ok(misses)
