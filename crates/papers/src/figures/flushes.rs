@@ -1,7 +1,8 @@
 //! What the figures of flushes share: random writes of values to memory, plain, with a checksum, or flushed.
 //!
 //! The checksum is that of our items, XXH3, where the thesis has CRC-32. Its processor has only CLFLUSH, which takes
-//! lines out of the cache and one after another; newer ones have CLWB, which the caches use. Rates are per second of processor time.
+//! lines out of the cache and one after another; newer ones have CLWB, which the caches use. Rates are per second of
+//! processor time.
 
 use alluvium_base::checksum::checksum32;
 use alluvium_bench::BenchError;

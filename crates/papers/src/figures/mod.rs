@@ -23,6 +23,7 @@ mod mica_net;
 mod mica_table_5_1;
 #[cfg(target_os = "linux")]
 mod nvmcached;
+mod popularity;
 mod replay;
 mod scale;
 mod silt_8;

@@ -1,6 +1,7 @@
 //! Facebook's traces by what Wu's thesis states of them: the mix of Table 5.1, and how popular keys are by Figure 3.1.
 
-use super::replay::{Mix, skew_of};
+use super::popularity::skew_of;
+use super::replay::Mix;
 use super::zexpander::YCSB_SKEW;
 
 /// What is known of a trace.

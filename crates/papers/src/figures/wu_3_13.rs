@@ -13,7 +13,7 @@ use super::replay::{AfterMiss, Mix, Request, draw_requests, millions_per_s, repl
 use super::zexpander::{Data, HOT_PERCENT, YCSB_SHARE, YCSB_SKEW};
 use super::{Axis, Figure, Panel, Published, Scale, Series};
 
-/// Percent of the gets that are for absent keys, and how much more throughput the thesis's filters give, with 5 threads.
+/// Percent of the gets that are for absent keys, and the gain by the thesis's filters with 5 threads.
 const ABSENT_PERCENTS: [(u32, Option<f64>); 4] =
     [(0, None), (50, Some(0.39)), (75, Some(0.53)), (100, Some(0.64))];
 /// Gets whose time is taken.

@@ -3,7 +3,8 @@
 //! The thesis has 60 GB, 95 % gets, and shows seconds; here the time is that of the caches' clock, which runs ten times
 //! as fast, and misses are followed by sets. Its hot zone may take all memory; 40 GB of items miss 37 %, so there are
 //! some 64 GB. Ours takes six tenths at most, and would hold all of those, so the data are the 128 GB of the other
-//! figures. The hot zone should serve eight tenths, as by default: for nine tenths it keeps nearly all that it may have.
+//! figures. The hot zone should serve eight tenths, as by default: for nine tenths it keeps nearly all that it may
+//! have.
 
 use std::time::Instant;
 

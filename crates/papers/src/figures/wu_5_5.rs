@@ -1,11 +1,11 @@
 //! Wu's Figure 5.5: misses before and after a crash.
 //!
-//! The crash of the cache in a file is a copy of the file at that moment, which has the bytes that a kill of the process
-//! leaves; then the items that were set last are removed, a thousandth of the memory, as in the thesis, which removes
-//! 60 MB of 64 GB. The cache in memory begins empty. Where memcached is installed, two with a memory file (`-e`) get the
-//! same requests, but fewer of them: one is asked to end (`SIGUSR1`) and one is killed. The memory is the share of the
-//! items that 64 GB have in the thesis; misses are followed by sets, and removed keys are any. SYS has a tenth of the
-//! keys, and 64 GB have all of it.
+//! The crash of the cache in a file is a copy of the file at that moment, which has the bytes that a kill of the
+//! process leaves; then the items that were set last are removed, a thousandth of the memory, as in the thesis, which
+//! removes 60 MB of 64 GB. The cache in memory begins empty. Where memcached is installed, two with a memory file
+//! (`-e`) get the same requests, but fewer of them: one is asked to end (`SIGUSR1`) and one is killed. The memory is
+//! the share of the items that 64 GB have in the thesis; misses are followed by sets, and removed keys are any. SYS has
+//! a tenth of the keys, and 64 GB have all of it.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ const AFTER: usize = 9;
 struct Extent {
     warming: usize,
     after: usize,
-    /// One of so many requests of a window.
+    /// Windows have their requests divided by this.
     share: usize,
 }
 const ALL: Extent = Extent { warming: WARMING, after: AFTER, share: 1 };
@@ -90,7 +90,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     Ok(Figure {
         id: "wu-5.5",
         title: "Misses before and after a crash",
-        source: "Wu's thesis, Figure 5.5: traces, 64 GB; here requests in the mix of Table 5.1, the same share of items",
+        source: "Wu's thesis, Figure 5.5: traces, 64 GB; here the mix of Table 5.1, the same share of the items",
         panels,
         published,
     })

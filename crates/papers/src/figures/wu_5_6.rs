@@ -50,7 +50,7 @@ pub fn draw_threads(scale: &Scale) -> Result<Figure, BenchError> {
     Ok(Figure {
         id: "wu-5.7",
         title: "Throughput of caches in a file by threads",
-        source: "Wu's thesis, Figure 5.7: 4, 8 and 12 threads, values of 100 B; here as many as processors, no MC-NVLRU",
+        source: "Wu's thesis, Figure 5.7: 4 to 12 threads, values of 100 B; here as many as processors, no MC-NVLRU",
         panels,
         published,
     })

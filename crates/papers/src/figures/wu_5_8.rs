@@ -1,9 +1,9 @@
 //! Wu's Figure 5.8: throughput of caches in a file with Facebook's traces.
 //!
-//! The traces are not public. Requests have the mix of Table 5.1; keys are popular by Zipf's law, with the exponent that
-//! gives as many of them four fifths of the requests as in Figure 3.1, and removed keys are any. Of SYS and VAR the
-//! thesis states no such share: both have 0.99, and SYS a tenth of the keys, since it is said to be small. Values have
-//! 100 bytes, those of USR 2. The caches begin with all items.
+//! The traces are not public. Requests have the mix of Table 5.1; keys are popular by Zipf's law, with the exponent
+//! that gives as many of them four fifths of the requests as in Figure 3.1, and removed keys are any. Of SYS and VAR
+//! the thesis states no such share: both have 0.99, and SYS a tenth of the keys, since it is said to be small. Values
+//! have 100 bytes, those of USR 2. The caches begin with all items.
 
 use alluvium_bench::BenchError;
 

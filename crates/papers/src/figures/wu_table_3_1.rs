@@ -1,4 +1,5 @@
-//! Wu's Table 3.1: misses that a larger cache and other replacement save, of those of LRU at the size of the base cache.
+//! Wu's Table 3.1: misses that a larger cache and other replacement save, of those of LRU at the size of the base
+//! cache.
 //!
 //! The base cache has room for the items that get four fifths of the requests. The thesis has LRU, LIRS, ARC and an
 //! LRU-X that replaces at random beyond the base cache, in a simulation that does not count their memory. Here the
@@ -9,7 +10,8 @@ use alluvium_bench::BenchError;
 use alluvium_bench::cache::speed::refused;
 use alluvium_cache::{Cache, Eviction};
 
-use super::replay::{AfterMiss, Mix, Values, draw_requests, replay, share_of};
+use super::popularity::share_of;
+use super::replay::{AfterMiss, Mix, Values, draw_requests, replay};
 use super::traces::Trace;
 use super::zexpander::YCSB_SKEW;
 use super::{Axis, Figure, Panel, Published, Scale, Series};
