@@ -21,8 +21,10 @@ const WRITE_CACHE_SHARE: u64 = 64;
 /// Memory of a cache by simulated key, and its bounds.
 const MEMORY_PER_KEY: u64 = 26;
 const MEMORY: std::ops::RangeInclusive<u64> = 8 << 20..=4 << 30;
-/// Parts of a cache, so that threads rarely wait for each other.
+/// Parts of a cache of at least this memory, so that threads rarely wait for each other. A smaller one has one part, so
+/// that its largest items fit.
 const PARTITIONS: usize = 4;
+const PARTITIONED_BYTES_MIN: u64 = 64 << 20;
 /// Bytes of values that are requested at a point, and bounds of the number of requests.
 const REQUESTED_BYTES: usize = 100 << 20;
 const REQUESTS: std::ops::RangeInclusive<usize> = 10_000..=1_000_000;
@@ -96,12 +98,13 @@ impl<'a> Caches<'a> {
 
     /// As many requests as are meant for a point.
     pub fn requests_len(&self) -> usize {
-        let bytes = REQUESTED_BYTES.min(8 * self.memory as usize);
+        let bytes = REQUESTED_BYTES.min(self.memory as usize);
         (bytes / self.values.payload_bytes_mean()).clamp(*REQUESTS.start(), *REQUESTS.end())
     }
 
     fn builder(&self) -> Builder {
-        let builder = Cache::builder().memory_limit(self.memory as usize).partitions(PARTITIONS);
+        let partitions = if self.memory < PARTITIONED_BYTES_MIN { 1 } else { PARTITIONS };
+        let builder = Cache::builder().memory_limit(self.memory as usize).partitions(partitions);
         builder.payload_bytes_mean(self.values.payload_bytes_mean())
     }
 

@@ -32,6 +32,8 @@ const TRACES: [(&str, [f64; 3]); 3] =
 
 /// Index of the size at which memcached is measured.
 const MIDDLE: usize = 1;
+/// A memcached of less memory does not start.
+const MEMCACHED_BYTES_MIN: u64 = 4 << 20;
 /// Requests to a memcached, by those to other caches: it takes some 15 µs each.
 const MEMCACHED_SHARE: usize = 8;
 
@@ -81,7 +83,7 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
         panels.extend(curves.panels());
     }
     published.push(Published::new("misses_saved_share_max", 0.46, saved_max.0));
-    if find_memcached().is_some() {
+    if saved_max.1 > 0.0 {
         published.push(Published::new("misses_saved_beside_memcached_share_max", 0.46, saved_max.1));
     }
     Ok(Figure {
@@ -144,7 +146,9 @@ impl Workload {
         let mut of_memcached = None;
         for (number, size_gb) in self.sizes_gb.into_iter().enumerate() {
             let mut memory = (size_gb * bytes_per_gb) as u64;
-            if let Some(program) = find_memcached().filter(|_| number == MIDDLE) {
+            if let Some(program) =
+                find_memcached().filter(|_| number == MIDDLE && memory >= MEMCACHED_BYTES_MIN)
+            {
                 let mut memcached = Memcached::start(&program, memory)?;
                 load(&mut memcached, &data.values, data.loaded(memory))?;
                 let mut parts = requests.chunks(requests.len().div_ceil(MEMCACHED_SHARE));
