@@ -30,7 +30,7 @@ const STEPS: &[Step] = &[
     ("fuzz", || trial("fuzz --seconds 2")),
     ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),
     ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
-    ("bench-smoke", || checks::bench_smoke(command()?)),
+    ("bench-smoke", || checks::bench_smoke(command()?, "32MiB")),
     ("redis", || checks::redis(command()?)),
     // Only this step tests the optimized code.
     ("test-optimized", || {
