@@ -77,10 +77,10 @@ impl Keyspace {
                 view.find(hash, &stored_key, |view, item| grow(view, key, item, bytes))
             })?;
             if !accepts(grown.metadata) {
-                return Ok(None);
+                break (None, None);
             }
             if grown.is_same {
-                break (grown.len, None);
+                break (Some(grown.len), None);
             }
             let position = if grown.pieces.is_empty() {
                 let item = grown.metadata.item(key, &grown.rest);
@@ -108,7 +108,7 @@ impl Keyspace {
                 position
             };
             if position.is_some() {
-                break (grown.len, position);
+                break (Some(grown.len), position);
             }
         };
         drop(turn);
@@ -116,7 +116,7 @@ impl Keyspace {
             Some(position) => self.acknowledge(position)?,
             None => self.acknowledgement.give_for_seen(shared)?,
         }
-        Ok(Some(len))
+        Ok(len)
     }
 }
 

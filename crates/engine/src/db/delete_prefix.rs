@@ -30,6 +30,8 @@ impl Keyspace {
         let shared = self.database();
         shared.check_refusal()?;
         match self.removals(prefix, BATCH_BYTES_MAX.min(shared.log.record_bytes_max() / 16))? {
+            // The removal that left nothing here may be another caller's, which still waits.
+            Some(batch) if batch.is_empty() => self.acknowledgement.give_for_seen(shared),
             Some(batch) => batch.commit(),
             None => self.cut(prefix).map_err(|error| shared.note_failure(error)),
         }

@@ -1,7 +1,7 @@
 //! `Db::deferred`: writes that do not wait, and one `Db::commit` for all of them.
 
 use crate::failing::{number, open};
-use alluvium::{Condition, Durability, Error, Metadata};
+use alluvium::{Condition, Durability, Error, Keyspace, KeyspaceOptions, Metadata, PrefixRule, Update};
 use alluvium_io::{FaultPlan, SimulatedStorage};
 
 const ITEMS: u32 = 64;
@@ -94,4 +94,33 @@ fn a_commit_whose_sync_fails_says_so() {
     deferred.commit().unwrap_err();
     assert!(matches!(items.insert("later", "value"), Err(Error::Failed { .. })));
     assert!(matches!(deferred.commit(), Err(Error::Failed { .. })));
+}
+
+/// A caller that waits found another one's removal, which alone would be lost, and had nothing to do itself.
+#[test]
+fn what_a_write_saw_is_durable_when_it_returns() {
+    type Write = fn(&Keyspace);
+    let writes: [(&str, Write); 4] = [
+        ("delete_prefix", |items| items.delete_prefix("prefix").unwrap()),
+        ("update", |items| assert_eq!(items.update("prefix/key", |_| Update::Keep).unwrap(), None)),
+        ("compare_and_swap", |items| {
+            assert!(!items.compare_and_swap("prefix/key", Some(b"1"), Some(b"2")).unwrap());
+        }),
+        ("append_if", |items| assert_eq!(items.append_if("prefix/key", "2", |_| false).unwrap(), None)),
+    ];
+    for (name, write) in writes {
+        let storage = SimulatedStorage::new(9);
+        let (db, waiting) = open(&storage, Durability::Sync);
+        let by_slash = KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' });
+        let items = db.keyspace_with("by prefix", &by_slash).unwrap();
+        items.insert("prefix/key", "1").unwrap();
+        let deferred = db.deferred().keyspace_with("by prefix", &by_slash).unwrap();
+        deferred.delete_prefix("prefix").unwrap();
+        write(&items);
+        storage.crash();
+        drop((waiting, items, deferred, db));
+        let (db, _) = open(&storage.reopen(), Durability::Sync);
+        let items = db.keyspace_with("by prefix", &by_slash).unwrap();
+        assert_eq!(items.get("prefix/key").unwrap(), None, "{name}");
+    }
 }
