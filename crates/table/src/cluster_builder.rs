@@ -14,6 +14,15 @@ use crate::section::Section;
 
 /// Bytes of a filter block that are read at a time while it is copied.
 const READ_BYTES: u64 = 256 << 10;
+/// Maximum mean bytes of a column on flash. A column is read at once, and its bytes vary, so that with this mean most
+/// columns fit in a page.
+const COLUMN_BYTES_MAX: u64 = 3 << 10;
+/// Minimum columns of all hashes on flash, as a number of bits: columns of small data last until there are some 20 M
+/// items.
+const COLUMN_BITS_MIN: u32 = 14;
+/// Minimum items of a new table in a column that it takes over, as a share of the intended number; in memory, also the
+/// inverse of the maximum.
+const COLUMN_SHARE_MIN_BITS: u32 = 2;
 
 /// How the filter of a table in buckets is made.
 #[derive(Clone, Debug)]
@@ -27,6 +36,9 @@ pub struct ClusterSpec {
     /// Tables whose filters it takes over, young to old, with the tables that those cover. They are directly below the
     /// new table wherever it will be placed.
     pub below: Vec<Head>,
+    /// The table below it whose filter is on flash, if its own filter is in memory for now: it keeps that table's
+    /// columns, so that a later one can take over the filters of both.
+    pub like: Option<Arc<Section>>,
 }
 
 /// A table whose filter answers for some tables, the table itself included.
@@ -56,6 +68,36 @@ pub(super) struct MadeCluster {
     pub on_flash: bool,
 }
 
+impl ClusterSpec {
+    /// The columns for `items` items of this range: those of the tables below if they fit, so that their filters can be
+    /// taken over, otherwise columns of the intended number of items.
+    fn columns(&self, range: (u64, u64), items: u64) -> Result<Columns> {
+        let goes_to_flash = self.on_flash || self.like.is_some();
+        let mut own = Columns::for_items(range, items, self.column_items);
+        if goes_to_flash {
+            own = Columns::new(range, own.shift.min(u64::BITS - COLUMN_BITS_MIN));
+        }
+        let Some(below) = self.like.as_ref().or_else(|| self.below.first().map(|head| &head.section)) else {
+            return Ok(own);
+        };
+        let index = below.index_without_filter()?;
+        let Some(filter) = index.cluster() else { return Ok(own) };
+        let kept = Columns::new(range, filter.columns().shift);
+        let is_dense_enough = kept.shift + COLUMN_SHARE_MIN_BITS >= own.shift;
+        let is_small_enough = match goes_to_flash {
+            true => {
+                // Data grow, and each table is larger than those below it: its part of a column, too.
+                let taken_over = self.below.iter().map(|head| &head.section).chain(&self.like);
+                let bytes =
+                    taken_over.map(|section| section.column_bytes(kept.shift)).sum::<Result<u64>>()?;
+                bytes + items * u64::from(self.bits_per_key) / 8 / kept.count <= COLUMN_BYTES_MAX
+            }
+            false => kept.shift <= own.shift + COLUMN_SHARE_MIN_BITS,
+        };
+        Ok(if is_dense_enough && is_small_enough { kept } else { own })
+    }
+}
+
 impl ClusterBuilder {
     pub fn new(spec: ClusterSpec, range: (u64, u64), items_expected: u64) -> Self {
         Self { spec, range, hashes: Vec::with_capacity(items_expected as usize) }
@@ -78,17 +120,12 @@ impl ClusterBuilder {
     /// memory.
     pub fn finish(self) -> Result<MadeCluster> {
         let Self { spec, range, hashes } = self;
-        let mut columns = Columns::for_items(range, hashes.len() as u64, spec.column_items);
+        let columns = spec.columns(range, hashes.len() as u64)?;
         let mut readers = Vec::new();
         let mut runs_left = RUNS_MAX - 1;
         for head in &spec.below {
             let reader = ColumnReader::new(head, spec.bits_per_key)?;
             let Some(reader) = reader.filter(|reader| reader.kept() <= runs_left) else { break };
-            // Columns of a quarter to four times the intended number of items are kept; otherwise filters are begun
-            // anew.
-            if readers.is_empty() && reader.columns.shift.abs_diff(columns.shift) <= 2 {
-                columns = Columns::new(range, reader.columns.shift);
-            }
             if reader.columns.shift != columns.shift || !reader.holds(&columns) {
                 break;
             }

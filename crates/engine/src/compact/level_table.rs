@@ -6,7 +6,7 @@ use alluvium_base::HashRange;
 use alluvium_model::{Filter, Index, LevelSpec, TableLayout};
 
 use crate::error::Result;
-use crate::level::{Level, Run};
+use crate::level::{Level, PlacedTable, Run};
 use crate::table::{
     BucketFilter, ClusterSpec, CoveringSpec, FilterKind, Head, Section, SectionSpec, SortedIndex,
     TableWriter, pages_expected,
@@ -14,8 +14,9 @@ use crate::table::{
 
 /// Bits of a Bloom filter per item (Wu's thesis, Table 4.1).
 const BLOOM_BITS: u8 = 16;
-/// Items of a column of filters on flash: the columns of 56 tables fit in one page.
-const COLUMN_ITEMS_ON_FLASH: u64 = 32;
+/// Items of a column of filters on flash: as data grow, later tables have more in the same column, and the columns of
+/// 90 such tables fit in one page.
+const COLUMN_ITEMS_ON_FLASH: u64 = 16;
 /// Items of a column in memory: the overhead of a column is then less than a bit per eight items.
 const COLUMN_ITEMS_IN_MEMORY: u64 = 128;
 /// Items of a column in a section of the youngest level, whose filter no other one takes over.
@@ -26,9 +27,9 @@ const COVERED_MAX: usize = alluvium_index::multi_level_filter::RUNS_MAX as usize
 /// more tables disk space is lost, while hardly any memory is saved: with four the overhead of a column is an eighth of
 /// a bit per item.
 const TABLES_IN_MEMORY_MAX: usize = 4;
-/// In a level whose filters are on flash, one in this many tables of a container has its filter in memory: the
-/// youngest, whose filters are taken over together.
-const SHARE_IN_MEMORY: usize = 8;
+/// In a level whose filters are on flash, one in this many items of a container has its filter in memory: those of the
+/// youngest tables, whose filters are taken over together.
+const SHARE_IN_MEMORY: u64 = 8;
 
 /// Bits of a tag in the cuckoo filter of a single table of the level, or `None` if its tables have no such filter.
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
@@ -74,6 +75,7 @@ pub(crate) fn begin_ordered(
             column_items,
             on_flash: stays_on_flash(level) && !below.is_young,
             below: below.heads,
+            like: below.like,
         };
         writer.begin_bucketed_section(spec, BucketFilter::Clustered(cluster), items);
         return;
@@ -103,6 +105,8 @@ pub(crate) struct Below {
     tables: Vec<Arc<Section>>,
     /// Whether the new table is one of the few whose filters are in memory although those of the level are on flash.
     is_young: bool,
+    /// In that case, the youngest table whose filter is on flash.
+    like: Option<Arc<Section>>,
 }
 
 impl Below {
@@ -120,10 +124,12 @@ impl Below {
     ///
     /// In memory a table takes over the filters of up to three tables below it, so that one of four answers for all. On
     /// flash that would rewrite the filters of a hundred tables for each new one, or cost a read for each four. The
-    /// youngest tables, one in eight, therefore share a filter in memory; when there would be more of them, all filters
-    /// are taken over into one on flash. Each filter is rewritten some eight times, however many tables the container
-    /// has, and a lookup reads one column.
-    pub fn of(spec: &LevelSpec, present: &Level, range: HashRange) -> Result<Self> {
+    /// youngest tables, with one in eight items, therefore share a filter in memory; when they would have more, all
+    /// filters are taken over into one on flash. Each filter is rewritten some eight times, however many tables the
+    /// container has, and a lookup reads one column.
+    ///
+    /// `items` is the expected number of items of the new table.
+    pub fn of(spec: &LevelSpec, present: &Level, range: HashRange, items: u64) -> Result<Self> {
         let [container] = present.within(range) else { return Ok(Self::default()) };
         if !container.range.covers(range) {
             return Ok(Self::default());
@@ -135,8 +141,14 @@ impl Below {
         if spec.table != TableLayout::Bucketed {
             return Ok(Self::default());
         }
+        let items_of = |tables: &[PlacedTable]| {
+            let items = |table: &PlacedTable| {
+                table.section.item_count() as f64 * table.section.share_within(container.range)
+            };
+            tables.iter().map(items).sum::<f64>() as u64
+        };
         let mut heads = Vec::new();
-        let mut young = 0;
+        let (mut young, mut young_items) = (0, items);
         let mut tables = &container.tables[..];
         while let Some((first, rest)) = tables.split_first() {
             let Some((files, on_flash)) = first.section.clustered()? else { break };
@@ -148,6 +160,7 @@ impl Below {
             }
             if heads.is_empty() && !on_flash {
                 young = covered + 1;
+                young_items += items_of(&tables[..young]);
             }
             heads.push(Head { section: first.section.clone(), tables: covered + 1 });
             tables = &rest[covered..];
@@ -156,11 +169,13 @@ impl Below {
             heads.truncate(usize::from(young < TABLES_IN_MEMORY_MAX));
             return Ok(Self { heads, ..Self::default() });
         }
-        let is_young = young < (container.tables.len() + 1) / SHARE_IN_MEMORY;
+        let is_young = young_items * SHARE_IN_MEMORY <= items + items_of(&container.tables);
+        let mut like = None;
         if is_young {
+            like = heads.get(usize::from(young > 0)).map(|head| head.section.clone());
             heads.truncate(usize::from(young > 0));
         }
-        Ok(Self { heads, is_young, ..Self::default() })
+        Ok(Self { heads, is_young, like, ..Self::default() })
     }
 }
 

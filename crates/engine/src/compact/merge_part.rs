@@ -235,7 +235,9 @@ impl Part {
         let size = (self.items_estimate, self.item_bytes * self.items_estimate);
         let level = &plan.plan.levels[flow.to];
         let below = match flow.pushes {
-            true => Below::of(level, keyspace.version.load().body.level(flow.to), range)?,
+            true => {
+                Below::of(level, keyspace.version.load().body.level(flow.to), range, self.items_estimate)?
+            }
             false => Below::default(),
         };
         begin_ordered(&mut writer, level, spec, size, below);

@@ -15,12 +15,13 @@ const SORTED_TAG_BITS: u32 = 12;
 
 impl Plan {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 10] = [
+    pub const NAMES: [&str; 11] = [
         "silt",
         "silt-tiering",
         "silt-deep",
         "tiered",
         "lsm-trie",
+        "lsm-trie-on-flash",
         "slimdb",
         "slimdb-tiering",
         "semi-sorted",
@@ -80,15 +81,16 @@ impl Plan {
     /// written once less on its way to ten terabytes. The filters in memory are static ones, which need less memory
     /// than Bloom filters and pass fewer absent keys. Checking them reads nothing, so they need not be adjacent.
     pub fn lsm_trie() -> Self {
-        let bucketed = |runs_max, filter| LevelSpec {
-            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
-            table: TableLayout::Bucketed,
-            filter,
-            index: Index::Implicit,
-        };
-        let mut levels = vec![bucketed(16, Filter::Static { bits: STATIC_BITS }); 3];
-        levels.push(bucketed(128, Filter::BloomCluster { on_flash: true }));
+        let mut levels = vec![Self::bucketed_young(); 3];
+        levels.push(Self::bucketed_last());
         Self::levels(levels)
+    }
+
+    /// LSM-trie with little memory (Wu's thesis, §4.2.4.3): filters of the youngest sixteen runs are in memory, those of
+    /// all others on flash, where one read shows which of them may hold a key. 0.4 bytes of memory an item, two reads a
+    /// get of a present key and one of an absent one.
+    pub fn lsm_trie_on_flash() -> Self {
+        Self::levels(vec![Self::bucketed_young(), Self::bucketed_last()])
     }
 
     /// SlimDB's mixed layout (Fig. 4): three levels of eight runs under one filter each, then one run with a filter,
@@ -143,6 +145,7 @@ impl Plan {
             "silt-deep" => Ok(Self::silt_deep()),
             "tiered" => Ok(Self::tiered()),
             "lsm-trie" => Ok(Self::lsm_trie()),
+            "lsm-trie-on-flash" => Ok(Self::lsm_trie_on_flash()),
             "slimdb" => Ok(Self::slimdb()),
             "slimdb-tiering" => Ok(Self::slimdb_tiering()),
             "semi-sorted" => Ok(Self::semi_sorted()),
@@ -154,6 +157,25 @@ impl Plan {
 
     fn levels(levels: Vec<LevelSpec>) -> Self {
         Self::Levels(LevelsPlan::of(levels))
+    }
+
+    /// Runs with filters in memory.
+    fn bucketed_young() -> LevelSpec {
+        Self::bucketed(16, Filter::Static { bits: STATIC_BITS })
+    }
+
+    /// Many runs with filters on flash.
+    fn bucketed_last() -> LevelSpec {
+        Self::bucketed(128, Filter::BloomCluster { on_flash: true })
+    }
+
+    fn bucketed(runs_max: u32, filter: Filter) -> LevelSpec {
+        LevelSpec {
+            growth: Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+            table: TableLayout::Bucketed,
+            filter,
+            index: Index::Implicit,
+        }
     }
 
     fn slimdb_tier() -> LevelSpec {

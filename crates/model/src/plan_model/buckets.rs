@@ -17,7 +17,11 @@ const GROUP_BUCKETS: f64 = 64.0;
 /// Items of a column of filters, and bytes that a column takes besides the filters: a checksum, three numbers and the
 /// bits of a set; its place, and the overhead of each filter in it.
 const COLUMN_ITEMS_IN_MEMORY: f64 = 128.0;
-const COLUMN_ITEMS_ON_FLASH: f64 = 32.0;
+const COLUMN_ITEMS_ON_FLASH: f64 = 16.0;
+/// Columns of all hashes on flash that tables of small data have, and items of all tables over a column up to which
+/// larger tables keep their columns.
+const COLUMNS_MIN: f64 = 16_384.0;
+const ITEMS_OF_COLUMN_MAX: f64 = 1_250.0;
 /// Items of a column of the youngest level's sections.
 const COLUMN_ITEMS_ALONE: f64 = 1024.0;
 const COLUMN_BYTES: f64 = 13.0;
@@ -25,9 +29,9 @@ const COLUMN_PLACE_BYTES: f64 = 1.5;
 const COLUMN_FILTER_BYTES: f64 = 1.6;
 /// Maximum number of tables that share a filter in memory.
 const TABLES_IN_MEMORY_MAX: f64 = 4.0;
-/// Where filters are on flash, one table in this many over a place has its filter in memory. All filters are rewritten
+/// Where filters are on flash, one item in this many over a place has its filter in memory. All filters are rewritten
 /// when more would.
-const TABLES_A_REWRITE: f64 = 8.0;
+const ITEMS_IN_MEMORY: f64 = 8.0;
 
 impl Rules {
     /// Bytes of pages that an item takes: buckets are filled to a share, and hold whole items.
@@ -87,9 +91,19 @@ fn cluster_bits(bloom_bits: f64, items: f64, tables: f64) -> f64 {
     bloom_bits + 8.0 * of_column / items
 }
 
-/// Number of tables written over a place between two rewrites of all its filters on flash.
+/// Items of the newest table in a column on flash. A table that was merged from all others has columns of its own.
+fn column_items_on_flash(state: &LevelState) -> f64 {
+    if state.runs < 2.0 {
+        return COLUMN_ITEMS_ON_FLASH;
+    }
+    let items = state.records * state.newest_share / COLUMNS_MIN;
+    items.min(ITEMS_OF_COLUMN_MAX / state.runs_like_newest().max(1.0)).max(COLUMN_ITEMS_ON_FLASH)
+}
+
+/// Number of tables written over a place between two rewrites of all its filters on flash, if it has as many records as
+/// `runs` of these tables.
 fn tables_a_rewrite(runs: f64) -> f64 {
-    ((runs + 1.0) / TABLES_A_REWRITE).floor().max(1.0)
+    ((runs + 1.0) / ITEMS_IN_MEMORY).floor().max(1.0)
 }
 
 impl PlanModel {
@@ -99,7 +113,7 @@ impl PlanModel {
             return if on_flash { 0.0 } else { self.rules.bloom_bits };
         }
         let items = match (on_flash, state.sections > 0.0) {
-            (true, _) => COLUMN_ITEMS_ON_FLASH,
+            (true, _) => column_items_on_flash(state),
             (false, true) => COLUMN_ITEMS_ALONE,
             (false, false) => COLUMN_ITEMS_IN_MEMORY,
         };
@@ -110,7 +124,10 @@ impl PlanModel {
             (false, false) => state.runs.min(TABLES_IN_MEMORY_MAX),
         };
         let share = match on_flash {
-            true => (tables_a_rewrite(state.runs) - 1.0) / 2.0 / state.runs.max(1.0),
+            true => {
+                let runs = state.runs_like_newest();
+                (tables_a_rewrite(runs) - 1.0) / 2.0 / runs.max(1.0)
+            }
             false => 1.0,
         };
         let places = if state.sections > 0.0 { 0.0 } else { 8.0 * COLUMN_PLACE_BYTES / items };
@@ -126,7 +143,10 @@ impl PlanModel {
     /// Filters that a new table of the level copies, in items of their tables, for each item of its own.
     pub(super) fn filters_taken_over(&self, level: &LevelSpec, state: &LevelState) -> f64 {
         match level.filter {
-            Filter::BloomCluster { on_flash: true } => state.runs / tables_a_rewrite(state.runs),
+            Filter::BloomCluster { on_flash: true } => {
+                let runs = state.runs_like_newest();
+                runs / tables_a_rewrite(runs)
+            }
             // The first of the tables that share a filter copies none.
             Filter::BloomCluster { on_flash: false } if state.sections == 0.0 => {
                 state.runs.min((TABLES_IN_MEMORY_MAX - 1.0) / 2.0)
@@ -140,10 +160,16 @@ impl PlanModel {
         if self.rules.stored_indexes { items * self.rules.bloom_bits / 8.0 } else { 0.0 }
     }
 
-    /// Average share of the filters of a place with `runs` runs that a new table of the level copies.
-    pub(super) fn share_taken_over(&self, level: &LevelSpec, number: usize, runs: f64) -> f64 {
+    /// Average share of the filters of a place with `runs` runs, and as many records as `runs_like_newest` new tables,
+    /// that a new table of the level copies.
+    pub(super) fn share_taken_over(
+        &self,
+        level: &LevelSpec,
+        number: usize,
+        (runs, runs_like_newest): (f64, f64),
+    ) -> f64 {
         match level.filter {
-            Filter::BloomCluster { on_flash: true } => 1.0 / tables_a_rewrite(runs),
+            Filter::BloomCluster { on_flash: true } => 1.0 / tables_a_rewrite(runs_like_newest),
             Filter::BloomCluster { on_flash: false } if number > 0 && runs > 0.0 => {
                 (runs % TABLES_IN_MEMORY_MAX) / runs
             }

@@ -152,6 +152,13 @@ impl PhaseLevel {
         self.places[place].iter().map(|run| writes.keys(run.from, run.to) * self.span()).sum()
     }
 
+    /// Share of the level's records that the newest runs of its places have.
+    pub fn newest_share(&self, writes: &Writes) -> f64 {
+        let newest = self.places.iter().filter_map(|runs| runs.first());
+        let items: f64 = newest.map(|run| writes.keys(run.from, run.to) * self.span()).sum();
+        items / self.items(writes).max(f64::MIN_POSITIVE)
+    }
+
     /// The level as gets of present keys see it, where all keys are equally likely.
     pub fn met(&self, writes: &Writes) -> Met {
         let mut met = Met::default();

@@ -57,6 +57,7 @@ impl PhaseMemory {
     /// The state of level `number` now, except for how keys are found in it.
     pub fn state(&self, number: usize, level: &PhaseLevel, writes: &Writes) -> LevelState {
         let state = LevelState::of_runs(level.items(writes), level.runs_mean());
+        let state = LevelState { newest_share: level.newest_share(writes), ..state };
         if number > 0 {
             return state;
         }

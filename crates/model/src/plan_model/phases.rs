@@ -321,10 +321,12 @@ impl<'a> Phases<'a> {
             let hides = tiers && (pushes || !is_last);
             let repeats = if hides { self.writes.repeats(run.from, run.to) } else { 0.0 };
             let run = Run { repeats, ..run };
-            records += self.writes.keys(run.from, run.to) * level.span();
+            let items = self.writes.keys(run.from, run.to) * level.span();
+            records += items;
             if pushes {
-                let share = self.model.share_taken_over(spec, target, level.runs(child));
-                taken_over += share * level.items_of(&self.writes, child);
+                let below = level.items_of(&self.writes, child);
+                let runs = (level.runs(child), below / items.max(f64::MIN_POSITIVE));
+                taken_over += self.model.share_taken_over(spec, target, runs) * below;
             }
             level.push(child, run);
         }

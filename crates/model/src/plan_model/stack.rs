@@ -25,6 +25,8 @@ pub(super) struct LevelState {
     pub filter_crowding: f64,
     /// Average number of runs over a place.
     pub runs: f64,
+    /// Share of the records over a place that its newest run has; 0 where all runs are alike.
+    pub newest_share: f64,
     /// Share of the places that have any runs.
     pub occupied: f64,
     /// Average number of runs of this level that are younger than the one that holds a key found here.
@@ -38,6 +40,11 @@ pub(super) struct LevelState {
 }
 
 impl LevelState {
+    /// Number of runs over a place if all were like its newest.
+    pub fn runs_like_newest(&self) -> f64 {
+        if self.newest_share > 0.0 { 1.0 / self.newest_share } else { self.runs }
+    }
+
     /// A level that holds `records` records in `runs` runs over a place, and takes in none.
     pub fn of_runs(records: f64, runs: f64) -> Self {
         Self {
@@ -45,6 +52,7 @@ impl LevelState {
             sections: 0.0,
             filter_crowding: 1.0,
             runs,
+            newest_share: 0.0,
             occupied: runs.min(1.0),
             younger: 0.0,
             records_written: 0.0,
@@ -280,6 +288,7 @@ fn tiering(
         sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
+        newest_share: 0.0,
         occupied: 1.0 - 1.0 / runs_full,
         younger: ((2.0 * runs - 1.0) / 3.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
@@ -297,6 +306,7 @@ fn filling(arrivals: &Arrivals, runs: f64, places: f64) -> (LevelState, Arrivals
         sections: if places.is_finite() { runs * places } else { 0.0 },
         filter_crowding: arrivals.filter_crowding,
         runs,
+        newest_share: 0.0,
         occupied: runs.min(1.0),
         younger: ((runs - 1.0) / 2.0).max(0.0),
         records_written: arrivals.records / arrivals.interval,
@@ -315,6 +325,7 @@ fn leveling(arrivals: &Arrivals, stream: &WriteStream, size: f64, rules: &Rules)
         sections: 0.0,
         filter_crowding: 1.0,
         runs: 1.0,
+        newest_share: 0.0,
         occupied: 1.0,
         younger: 0.0,
         records_written: written / arrivals.interval,
@@ -336,6 +347,7 @@ fn last_leveling(arrivals: &Arrivals, stream: &WriteStream, workload: &Workload)
         sections: 0.0,
         filter_crowding: 1.0,
         runs: if has_begun { 1.0 } else { 0.0 },
+        newest_share: 0.0,
         occupied: if has_begun { 1.0 } else { 0.0 },
         younger: 0.0,
         records_written: 0.0,
@@ -382,6 +394,7 @@ fn last_tiering(
         sections: 0.0,
         filter_crowding: arrivals.filter_crowding,
         runs,
+        newest_share: 0.0,
         occupied: 1.0,
         // After a rewrite nearly all items are in the oldest run, else they are spread over all.
         younger: if interval.is_finite() { runs - 1.0 } else { (runs - 1.0) / 2.0 },

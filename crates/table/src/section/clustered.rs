@@ -104,6 +104,13 @@ impl Section {
         }))
     }
 
+    /// Mean bytes of a column of the filter; 0 if columns leave other than `shift` hash bits open.
+    pub(crate) fn column_bytes(&self, shift: u32) -> Result<u64> {
+        let index = self.index_without_filter()?;
+        let columns = index.cluster().map(|filter| filter.columns()).filter(|columns| columns.shift == shift);
+        Ok(columns.map_or(0, |columns| self.entry.filter.len / columns.count))
+    }
+
     /// The file numbers of the tables for which the filter answers by naming one of them, this one first. `None`
     /// without such a filter.
     pub fn names_tables(&self) -> Result<Option<Vec<TableId>>> {

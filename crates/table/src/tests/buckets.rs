@@ -18,7 +18,13 @@ fn spec(on_flash: bool, below: Vec<Arc<Section>>) -> ClusterSpec {
         let tables = section.clustered().unwrap().map_or(1, |(files, _)| files.len());
         Head { section, tables }
     };
-    ClusterSpec { bits_per_key: 16, column_items: 8, on_flash, below: below.into_iter().map(head).collect() }
+    ClusterSpec {
+        bits_per_key: 16,
+        column_items: 8,
+        on_flash,
+        below: below.into_iter().map(head).collect(),
+        like: None,
+    }
 }
 
 impl From<ClusterSpec> for BucketFilter {
@@ -167,6 +173,35 @@ proptest! {
             }
         }
     }
+}
+
+/// Each table is a quarter larger than the one below it, as where data grow; one in four has its filter in memory.
+#[test]
+fn one_column_answers_for_tables_that_grow() {
+    let storage = MemoryStorage::default();
+    let mut tables: Vec<Table> = Vec::new();
+    let mut size = 200.0;
+    for number in 0..16_u64 {
+        let items: Vec<_> = (0..size as u64)
+            .map(|key| OwnedItem::value((key << 8 | number).to_le_bytes(), [number as u8; 9]))
+            .collect();
+        let below = tables.iter().rev().map(|table| table.sections()[0].clone());
+        let mut filter = spec(true, Vec::new());
+        if number % 4 == 3 {
+            (filter.on_flash, filter.like) = (false, below.clone().next());
+        } else {
+            // The one in memory, and the one on flash that answers for all others.
+            filter = spec(true, below.take(1 + usize::from(number > 0 && number % 4 == 0)).collect());
+        }
+        tables.push(table(&storage, 10 + number, &items, filter));
+        size *= 1.25;
+    }
+    let (files, on_flash) = tables[14].sections()[0].clustered().unwrap().unwrap();
+    assert_eq!((files.len(), on_flash), (15, true));
+    let Ok(Asked::Column(column)) = tables[14].sections()[0].ask(KeyHash::from_halves(1 << 60, 0)) else {
+        panic!("no column is read");
+    };
+    assert_eq!(column.read.count, 1);
 }
 
 #[test]

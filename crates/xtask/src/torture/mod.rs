@@ -54,7 +54,8 @@ pub struct Options {
     /// Seed of everything except how threads interleave; random by default
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Only this plan: silt, silt-tiering, lsm-trie, slimdb, slimdb-tiering, leveled or auto
+    /// Only this plan: silt, silt-tiering, lsm-trie, lsm-trie-on-flash, slimdb, slimdb-tiering, leveled or
+    /// auto
     #[arg(long)]
     pub plan: Option<String>,
     /// Only this durability: buffered, process, interval or sync

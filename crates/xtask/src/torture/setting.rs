@@ -15,8 +15,8 @@ use super::clock::Watch;
 use super::key::{is_semi_sorted, space_name};
 
 /// The plans, by name; `auto` is the database's own choice.
-pub const PLANS: [&str; 7] =
-    ["silt", "silt-tiering", "lsm-trie", "slimdb", "slimdb-tiering", "leveled", "auto"];
+pub const PLANS: [&str; 8] =
+    ["silt", "silt-tiering", "lsm-trie", "lsm-trie-on-flash", "slimdb", "slimdb-tiering", "leveled", "auto"];
 
 /// The durabilities, by name.
 pub const DURABILITIES: [&str; 4] = ["buffered", "process", "interval", "sync"];
