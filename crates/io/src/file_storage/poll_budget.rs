@@ -79,3 +79,99 @@ impl PollBudget {
         self.seen_ns = after_ns;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const OVERRUN_NS_MAX: u64 = 50_000;
+
+    /// A thread under the budget: what it has used and polled, in nanoseconds.
+    #[derive(Default)]
+    struct Thread {
+        budget: PollBudget,
+        other_ns: u64,
+        polled_ns: u64,
+        polls: u64,
+    }
+
+    impl Thread {
+        fn cpu_ns(&self) -> u64 {
+            // No thread has used none.
+            1 + self.other_ns + self.polled_ns
+        }
+
+        /// One read that takes `read_ns`, and work before it. A poll takes `overrun_ns` longer than it may, or than the
+        /// read.
+        fn read(&mut self, read_ns: u64, work_ns: u64, overrun_ns: u64) {
+            self.other_ns += work_ns;
+            if let Some(limit) = self.budget.limit() {
+                let before = self.cpu_ns();
+                self.polled_ns += read_ns.min(limit.as_nanos() as u64) + overrun_ns;
+                self.polls += 1;
+                self.budget.note_poll(before, self.cpu_ns());
+            }
+            self.budget.note_read(Duration::from_nanos(read_ns));
+            if self.budget.is_look_due() {
+                self.budget.note_cpu_time(self.cpu_ns());
+            }
+        }
+
+        fn read_often(&mut self, reads: usize, read_ns: u64, work_ns: u64) {
+            (0..reads).for_each(|_| self.read(read_ns, work_ns, 0));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn polling_takes_at_most_half_of_the_other_time(
+            reads in prop::collection::vec((0_u64..2_000_000, 0_u64..100_000, 0..=OVERRUN_NS_MAX), 1..2000)
+        ) {
+            let mut thread = Thread::default();
+            for (read_ns, work_ns, overrun_ns) in reads {
+                thread.read(read_ns, work_ns, overrun_ns);
+                prop_assert!(thread.polled_ns <= thread.other_ns / OTHER_PER_POLLED + OVERRUN_NS_MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_thread_uses_what_it_may() {
+        let mut thread = Thread::default();
+        thread.read_often(10_000, 150_000, 14_000);
+        let share = thread.polled_ns as f64 / thread.other_ns as f64;
+        assert!((0.48..=0.5).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn reads_of_a_cache_and_long_ones_are_not_polled() {
+        for read_ns in [0, 1000, 9000, 600_000, 10_000_000, u64::MAX] {
+            let mut thread = Thread::default();
+            thread.read_often(1000, read_ns, 20_000);
+            assert_eq!(thread.polls, 0, "{read_ns}");
+        }
+    }
+
+    #[test]
+    fn the_mean_follows_the_device() {
+        let mut thread = Thread::default();
+        thread.read_often(1000, 5_000_000, 20_000);
+        assert_eq!(thread.polls, 0);
+        thread.read_often(1000, 100_000, 20_000);
+        assert!(thread.polls > 50);
+        let before = thread.polls;
+        thread.read_often(1000, 5_000_000, 20_000);
+        assert!(thread.polls < before + 8);
+    }
+
+    #[test]
+    fn work_between_reads_pays_for_few_polls() {
+        let mut thread = Thread::default();
+        thread.read_often(READS_PER_LOOK as usize, 100_000, 0);
+        thread.read(100_000, 3_600_000_000_000, 0);
+        thread.read_often(1000, 100_000, 0);
+        assert!((1..=READS_SAVED_MAX).contains(&thread.polls), "{}", thread.polls);
+    }
+}

@@ -1,58 +1,124 @@
-//! [`Place`]: the right to poll, of which a process has few.
+//! [`Pollers`]: the threads of a process that poll at a moment, of which there are few.
 
 use std::time::{Duration, Instant};
 
 use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Processors for one thread that polls.
+/// Processors for each thread that polls.
 const PROCESSORS_PER_PLACE: usize = 2;
 
-/// How long nobody polls after another thread had waited for the processor of one that did.
+/// How long nobody polls after another thread wanted the processor of one that did.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Number of threads that poll. A count and nothing more, so its order relative to other memory doesn't matter.
-static POLLING: AtomicUsize = AtomicUsize::new(0);
-
-/// Until when nobody polls, in nanoseconds since the first use.
-static PAUSED_UNTIL_NS: AtomicU64 = AtomicU64::new(0);
+/// Places for threads that poll.
+///
+/// Invariant: at most `places` of [`Place`] exist. The counter decides nothing else, so its order relative to other
+/// memory doesn't matter.
+#[derive(Debug)]
+pub(super) struct Pollers {
+    places: usize,
+    /// Number of places taken, and of attempts to take one that are about to fail.
+    taken: AtomicUsize,
+    /// Until when nobody polls, in nanoseconds since `start`.
+    paused_until_ns: AtomicU64,
+    start: Instant,
+}
 
 /// The right to poll, given back when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place(());
+pub(super) struct Place<'a>(&'a Pollers);
 
-impl Place {
-    /// Takes a place; `None` if all are taken, or processors are wanted by others.
-    pub(super) fn take(now: Instant) -> Option<Self> {
-        if POLLING.load(Ordering::Relaxed) >= places() || ns(now) < PAUSED_UNTIL_NS.load(Ordering::Relaxed) {
+impl Pollers {
+    fn new(places: usize, start: Instant) -> Self {
+        Self { places, taken: AtomicUsize::new(0), paused_until_ns: AtomicU64::new(0), start }
+    }
+
+    /// Those of this process: one place for two processors that it may use, and none if there is but one.
+    pub(super) fn of_process() -> &'static Self {
+        static POLLERS: OnceLock<Pollers> = OnceLock::new();
+        POLLERS.get_or_init(|| {
+            let processors = std::thread::available_parallelism().map_or(1, usize::from);
+            Self::new(processors / PROCESSORS_PER_PLACE, Instant::now())
+        })
+    }
+
+    /// Takes a place; `None` if all are taken, or if others want the processors.
+    pub(super) fn take(&self, now: Instant) -> Option<Place<'_>> {
+        if self.taken.load(Ordering::Relaxed) >= self.places
+            || self.ns(now) < self.paused_until_ns.load(Ordering::Relaxed)
+        {
             return None;
         }
-        let place = Self(());
-        (POLLING.fetch_add(1, Ordering::Relaxed) < places()).then_some(place)
+        if self.taken.fetch_add(1, Ordering::Relaxed) < self.places {
+            return Some(Place(self));
+        }
+        self.taken.fetch_sub(1, Ordering::Relaxed);
+        None
     }
 
-    /// Ends all polling for a while: another thread wants the processor.
-    pub(super) fn give_way(now: Instant) {
-        PAUSED_UNTIL_NS.store(ns(now + PAUSE), Ordering::Relaxed);
+    /// Lets nobody begin to poll for a while.
+    pub(super) fn pause(&self, now: Instant) {
+        self.paused_until_ns.store(self.ns(now + PAUSE), Ordering::Relaxed);
+    }
+
+    fn ns(&self, time: Instant) -> u64 {
+        time.saturating_duration_since(self.start).as_nanos() as u64
     }
 }
 
-impl Drop for Place {
+impl Drop for Place<'_> {
     fn drop(&mut self) {
-        POLLING.fetch_sub(1, Ordering::Relaxed);
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Number of places: none on a single processor.
-fn places() -> usize {
-    static PLACES: OnceLock<usize> = OnceLock::new();
-    *PLACES.get_or_init(|| {
-        let processors = crate::sync::thread::available_parallelism().map_or(1, usize::from);
-        processors / PROCESSORS_PER_PLACE
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn ns(time: Instant) -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    time.saturating_duration_since(*START.get_or_init(|| time)).as_nanos() as u64
+    #[test]
+    fn places_are_few_and_come_back() {
+        let now = Instant::now();
+        let pollers = Pollers::new(2, now);
+        let first = pollers.take(now).unwrap();
+        let second = pollers.take(now).unwrap();
+        assert!(pollers.take(now).is_none());
+        drop(first);
+        let third = pollers.take(now).unwrap();
+        assert!(pollers.take(now).is_none());
+        drop((second, third));
+        assert!(pollers.take(now).is_some());
+        assert!(Pollers::new(0, now).take(now).is_none());
+    }
+
+    #[test]
+    fn nobody_polls_during_a_pause() {
+        let start = Instant::now();
+        let pollers = Pollers::new(1, start);
+        pollers.pause(start);
+        assert!(pollers.take(start + PAUSE / 2).is_none());
+        assert!(pollers.take(start + PAUSE).is_some());
+    }
+
+    #[test]
+    fn threads_never_have_more_places_than_there_are() {
+        let pollers = Pollers::new(2, Instant::now());
+        let polling = AtomicUsize::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        if let Some(place) = pollers.take(Instant::now()) {
+                            assert!(polling.fetch_add(1, Ordering::SeqCst) < 2);
+                            std::thread::yield_now();
+                            polling.fetch_sub(1, Ordering::SeqCst);
+                            drop(place);
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(pollers.taken.load(Ordering::SeqCst), 0);
+    }
 }

@@ -10,7 +10,7 @@ use super::file_handle::FileHandle;
 use super::open_file::OpenFile;
 use super::options::ReadWait;
 use super::poll_budget::PollBudget;
-use super::pollers::Place;
+use super::pollers::Pollers;
 use super::ring::Ring;
 use super::ring_batch::read_batch;
 use crate::ReadRequest;
@@ -59,7 +59,7 @@ fn read_by_ring(
 fn read_adaptively(handle: &FileHandle, file: &OpenFile, buffer: &mut [u8], offset: u64) -> Result<usize> {
     let start = Instant::now();
     let limit = with_budget(|budget| budget.limit()).flatten();
-    let (result, end) = match limit.and_then(|limit| Some((limit, Place::take(start)?))) {
+    let (result, end) = match limit.and_then(|limit| Some((limit, Pollers::of_process().take(start)?))) {
         None => (file.read(buffer, offset), Instant::now()),
         Some((limit, place)) => {
             let before = cpu_time_ns();
@@ -92,7 +92,7 @@ fn yield_until(end: Instant) -> bool {
     thread::yield_now();
     let now = Instant::now();
     if now - before >= FOREIGN_WORK {
-        Place::give_way(now);
+        Pollers::of_process().pause(now);
         return false;
     }
     now < end
