@@ -15,7 +15,7 @@ mod options;
 #[cfg(target_os = "linux")]
 mod poll_budget;
 #[cfg(target_os = "linux")]
-mod pollers;
+mod poll_pause;
 #[cfg(target_os = "linux")]
 mod polling;
 #[cfg(target_os = "linux")]

@@ -1,9 +1,9 @@
-//! [`PollBudget`]: how much of a thread's reads it may poll for, by what reads take and what the thread costs.
+//! [`PollBudget`]: during which of its reads a thread polls, by what reads take and what they cost it.
 
 use std::time::Duration;
 
-/// A thread polls for one nanosecond at most for this many of all its other processor time.
-const OTHER_PER_POLLED: u64 = 2;
+/// Polling may cost a nanosecond for this many that the thread would use asleep: its reads and all its other work.
+const ASLEEP_PER_POLLED: i64 = 2;
 
 /// Shorter reads come from a cache, and no processor sleeps meanwhile.
 const READ_NS_MIN: u64 = 10_000;
@@ -11,73 +11,115 @@ const READ_NS_MIN: u64 = 10_000;
 /// During longer reads, the time that a processor takes to wake (tens of microseconds) doesn't matter.
 const READ_NS_MAX: u64 = 500_000;
 
-/// The mean of what reads take is over about this many reads.
-const MEAN_READS: u64 = 8;
+/// Threads begin to spend what they may at the same moments, this far apart: together they keep all processors awake.
+const WINDOW_NS: u64 = 20_000_000;
 
-/// Reads between two looks at the thread's processor time, which takes a system call.
-const READS_PER_LOOK: u32 = 32;
+/// Maximum credit: what a thread can earn from one window to the next.
+const CREDIT_NS_MAX: i64 = WINDOW_NS as i64 / ASLEEP_PER_POLLED;
 
-/// Maximum credit, in durations of a read: what a thread computes between its reads pays for no more.
-const READS_SAVED_MAX: u64 = 8;
+/// Reads from one look at the thread's processor time, a system call, to the next.
+const STRETCH_READS: u32 = 8;
+
+/// Weight of the past in a mean of reads or of stretches, the newest having one.
+const PAST_WEIGHT: u64 = 7;
+
+/// What a thread does in a stretch of reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stretch {
+    /// It sleeps until the next window.
+    #[default]
+    Rest,
+    /// It sleeps at the beginning of a window, to see again what that costs.
+    Look,
+    /// It polls.
+    Poll,
+}
 
 /// The account of one thread: what it may spend on polling. A pure function of the times that it was told.
 ///
-/// Invariant: the time polled is at most half of the other processor time of the thread, plus what the last poll took
-/// beyond its limit.
+/// Invariant: what reads cost beyond the same reads asleep is at most half of what everything costs asleep, and one
+/// stretch more. It holds as far as the thread's work for a read is the same in stretches that follow each other.
 #[derive(Debug, Default)]
 pub(super) struct PollBudget {
-    /// Mean duration of recent reads, in nanoseconds; zero before the first.
+    /// Mean duration of a read, in nanoseconds; zero before the first.
     read_ns: u64,
-    /// Processor time of the thread at the last look, in nanoseconds; zero before the first.
-    seen_ns: u64,
-    /// What may be polled; negative if the last poll took more.
+    /// Mean processor time of the thread from one read to the next while it sleeps during reads; zero while unknown.
+    asleep_ns: u64,
+    /// What polling may cost; negative if the last stretch cost more.
     credit_ns: i64,
-    reads_since_look: u32,
+    /// Number of the present window.
+    window: u64,
+    stretch: Stretch,
+    /// Reads in this stretch.
+    reads: u32,
+    /// Processor time of the thread at its beginning; zero before the first.
+    seen_ns: u64,
 }
 
 impl PollBudget {
     /// How long the thread may poll for its next read before it sleeps; `None` if it is to sleep at once. It is twice
     /// what a read takes, so that the poll will probably end with the read.
     pub(super) fn limit(&self) -> Option<Duration> {
-        let limit = self.read_ns * 2;
-        let is_useful = (READ_NS_MIN..=READ_NS_MAX).contains(&self.read_ns);
-        (is_useful && self.credit_ns >= limit as i64).then(|| Duration::from_nanos(limit))
+        (self.stretch == Stretch::Poll).then(|| Duration::from_nanos(self.read_ns * 2))
     }
 
     /// Notes that a read took `duration`, polled or not.
     pub(super) fn note_read(&mut self, duration: Duration) {
-        // How much longer tells nothing, and one read must not decide the mean.
-        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX).min(READ_NS_MAX * 2);
-        self.read_ns = match self.read_ns {
-            0 => ns,
-            mean => mean - mean / MEAN_READS + ns / MEAN_READS,
-        };
-        self.reads_since_look += 1;
+        let ns = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        self.read_ns = mean(self.read_ns, ns);
+        self.reads = self.reads.saturating_add(1);
     }
 
-    /// Whether the thread's processor time is due to be noted.
-    pub(super) fn is_look_due(&self) -> bool {
-        self.reads_since_look >= READS_PER_LOOK
+    /// Whether the stretch ends before a read that begins at `now_ns`, by a clock that all threads share.
+    pub(super) fn is_look_due(&self, now_ns: u64) -> bool {
+        now_ns / WINDOW_NS != self.window || (self.stretch != Stretch::Rest && self.reads >= STRETCH_READS)
     }
 
-    /// Notes the thread's whole processor time. A share of what it took since the last look is credited.
-    pub(super) fn note_cpu_time(&mut self, cpu_ns: u64) {
-        // What came before the first look need not have been spent on reads.
+    /// Ends the stretch at `now_ns`, when the thread has used `cpu_ns` of processor time since it began, and begins the
+    /// next one.
+    pub(super) fn look(&mut self, now_ns: u64, cpu_ns: u64) {
         if self.seen_ns > 0 {
-            let earned = cpu_ns.saturating_sub(self.seen_ns) / OTHER_PER_POLLED;
-            let saved_max = (self.read_ns * READS_SAVED_MAX) as i64;
-            self.credit_ns = self.credit_ns.saturating_add_unsigned(earned).min(saved_max);
+            self.settle(cpu_ns.saturating_sub(self.seen_ns));
         }
-        self.seen_ns = cpu_ns;
-        self.reads_since_look = 0;
+        (self.seen_ns, self.reads) = (cpu_ns, 0);
+        let window = now_ns / WINDOW_NS;
+        self.stretch = if window != self.window {
+            Stretch::Look
+        } else if self.may_poll() {
+            Stretch::Poll
+        } else {
+            Stretch::Rest
+        };
+        self.window = window;
     }
 
-    /// Notes a poll from one processor time of the thread to another.
-    pub(super) fn note_poll(&mut self, before_ns: u64, after_ns: u64) {
-        self.note_cpu_time(before_ns);
-        self.credit_ns = self.credit_ns.saturating_sub_unsigned(after_ns.saturating_sub(before_ns));
-        self.seen_ns = after_ns;
+    fn may_poll(&self) -> bool {
+        let is_useful = (READ_NS_MIN..=READ_NS_MAX).contains(&self.read_ns);
+        is_useful && self.asleep_ns > 0 && self.credit_ns > 0 && self.stretch != Stretch::Rest
     }
+
+    /// Settles the account of a stretch that cost `spent_ns`.
+    fn settle(&mut self, spent_ns: u64) {
+        let reads = u64::from(self.reads);
+        let asleep_ns = if self.stretch == Stretch::Poll {
+            (reads * self.asleep_ns).min(spent_ns)
+        } else {
+            if reads >= u64::from(STRETCH_READS) {
+                self.asleep_ns = mean(self.asleep_ns, spent_ns / reads);
+            }
+            spent_ns
+        };
+        let polled_ns = (spent_ns - asleep_ns) as i64;
+        self.credit_ns += (asleep_ns.min(WINDOW_NS) as i64) / ASLEEP_PER_POLLED - polled_ns;
+        self.credit_ns = self.credit_ns.min(CREDIT_NS_MAX);
+    }
+}
+
+/// The mean of `past`, zero if there is none, and `newest`. No single value decides it: those beyond what matters here
+/// are cut.
+fn mean(past: u64, newest: u64) -> u64 {
+    let newest = newest.min(READ_NS_MAX * 2);
+    if past == 0 { newest } else { (past * PAST_WEIGHT + newest) / (PAST_WEIGHT + 1) }
 }
 
 #[cfg(test)]
@@ -86,53 +128,72 @@ mod tests {
 
     use super::*;
 
-    const OVERRUN_NS_MAX: u64 = 50_000;
+    /// A thread under the budget, whose reads take and cost the same for a time. All in nanoseconds.
+    #[derive(Clone, Copy, Debug)]
+    struct Reads {
+        duration: u64,
+        /// Processor time of a read asleep, and of the work until the next.
+        asleep: u64,
+        /// Processor time of a polled one beyond that.
+        extra: u64,
+    }
 
-    /// A thread under the budget: what it has used and polled, in nanoseconds.
+    /// Reads of a disk at the rates that were measured.
+    const DISK: Reads = Reads { duration: 150_000, asleep: 22_000, extra: 20_000 };
+
     #[derive(Default)]
     struct Thread {
         budget: PollBudget,
-        other_ns: u64,
-        polled_ns: u64,
+        now_ns: u64,
+        asleep_ns: u64,
+        extra_ns: u64,
+        reads: u64,
         polls: u64,
     }
 
     impl Thread {
-        fn cpu_ns(&self) -> u64 {
-            // No thread has used none.
-            1 + self.other_ns + self.polled_ns
+        /// One read; returns whether it was polled.
+        fn read(&mut self, reads: Reads) -> bool {
+            if self.budget.is_look_due(self.now_ns) {
+                // No thread has used none.
+                self.budget.look(self.now_ns, 1 + self.asleep_ns + self.extra_ns);
+            }
+            let polls = self.budget.limit().is_some();
+            self.extra_ns += if polls { reads.extra } else { 0 };
+            self.asleep_ns += reads.asleep;
+            self.now_ns += reads.duration + reads.asleep;
+            self.budget.note_read(Duration::from_nanos(reads.duration));
+            self.reads += 1;
+            self.polls += u64::from(polls);
+            polls
         }
 
-        /// One read that takes `read_ns`, and work before it. A poll takes `overrun_ns` longer than it may, or than the
-        /// read.
-        fn read(&mut self, read_ns: u64, work_ns: u64, overrun_ns: u64) {
-            self.other_ns += work_ns;
-            if let Some(limit) = self.budget.limit() {
-                let before = self.cpu_ns();
-                self.polled_ns += read_ns.min(limit.as_nanos() as u64) + overrun_ns;
-                self.polls += 1;
-                self.budget.note_poll(before, self.cpu_ns());
-            }
-            self.budget.note_read(Duration::from_nanos(read_ns));
-            if self.budget.is_look_due() {
-                self.budget.note_cpu_time(self.cpu_ns());
-            }
-        }
-
-        fn read_often(&mut self, reads: usize, read_ns: u64, work_ns: u64) {
-            (0..reads).for_each(|_| self.read(read_ns, work_ns, 0));
+        fn read_often(&mut self, count: usize, reads: Reads) {
+            (0..count).for_each(|_| drop(self.read(reads)));
         }
     }
 
     proptest! {
         #[test]
-        fn polling_takes_at_most_half_of_the_other_time(
-            reads in prop::collection::vec((0_u64..2_000_000, 0_u64..100_000, 0..=OVERRUN_NS_MAX), 1..2000)
+        fn polling_costs_at_most_half_of_what_the_thread_costs_asleep(
+            duration in 0_u64..1_000_000, asleep in 1_u64..200_000, extra in 0_u64..1_000_000, count in 1_usize..5000
         ) {
             let mut thread = Thread::default();
-            for (read_ns, work_ns, overrun_ns) in reads {
-                thread.read(read_ns, work_ns, overrun_ns);
-                prop_assert!(thread.polled_ns <= thread.other_ns / OTHER_PER_POLLED + OVERRUN_NS_MAX);
+            thread.read_often(count, Reads { duration, asleep, extra });
+            let slack = u64::from(STRETCH_READS) * extra;
+            prop_assert!(thread.extra_ns <= thread.asleep_ns / 2 + slack, "{} {}", thread.extra_ns, thread.asleep_ns);
+        }
+
+        #[test]
+        fn nothing_overflows(
+            reads in prop::collection::vec((any::<u64>(), any::<u64>(), any::<u64>()), 1..200)
+        ) {
+            let mut budget = PollBudget::default();
+            for (now_ns, cpu_ns, duration) in reads {
+                for _ in 0..10 {
+                    budget.note_read(Duration::from_nanos(duration));
+                }
+                budget.look(now_ns, cpu_ns);
             }
         }
     }
@@ -140,38 +201,65 @@ mod tests {
     #[test]
     fn a_busy_thread_uses_what_it_may() {
         let mut thread = Thread::default();
-        thread.read_often(10_000, 150_000, 14_000);
-        let share = thread.polled_ns as f64 / thread.other_ns as f64;
-        assert!((0.48..=0.5).contains(&share), "{share}");
+        thread.read_often(20_000, DISK);
+        let share = thread.extra_ns as f64 / thread.asleep_ns as f64;
+        assert!((0.45..=0.5).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn polling_that_costs_little_goes_on_but_for_looks() {
+        let mut thread = Thread::default();
+        thread.read_often(20_000, Reads { extra: 5000, ..DISK });
+        assert!(thread.polls * 100 > thread.reads * 85, "{} of {}", thread.polls, thread.reads);
     }
 
     #[test]
     fn reads_of_a_cache_and_long_ones_are_not_polled() {
-        for read_ns in [0, 1000, 9000, 600_000, 10_000_000, u64::MAX] {
+        for duration in [0, 1000, 9000, 600_000, 10_000_000, 10_000_000_000] {
             let mut thread = Thread::default();
-            thread.read_often(1000, read_ns, 20_000);
-            assert_eq!(thread.polls, 0, "{read_ns}");
+            thread.read_often(3000, Reads { duration, ..DISK });
+            assert_eq!(thread.polls, 0, "{duration}");
         }
     }
 
     #[test]
-    fn the_mean_follows_the_device() {
+    fn the_budget_follows_the_device() {
         let mut thread = Thread::default();
-        thread.read_often(1000, 5_000_000, 20_000);
+        let slow = Reads { duration: 5_000_000, ..DISK };
+        thread.read_often(1000, slow);
         assert_eq!(thread.polls, 0);
-        thread.read_often(1000, 100_000, 20_000);
-        assert!(thread.polls > 50);
+        thread.read_often(1000, DISK);
         let before = thread.polls;
-        thread.read_often(1000, 5_000_000, 20_000);
-        assert!(thread.polls < before + 8);
+        assert!(before > 300, "{before}");
+        thread.read_often(1000, slow);
+        assert!(thread.polls <= before + u64::from(STRETCH_READS));
     }
 
     #[test]
-    fn work_between_reads_pays_for_few_polls() {
+    fn work_between_reads_pays_for_little() {
         let mut thread = Thread::default();
-        thread.read_often(READS_PER_LOOK as usize, 100_000, 0);
-        thread.read(100_000, 3_600_000_000_000, 0);
-        thread.read_often(1000, 100_000, 0);
-        assert!((1..=READS_SAVED_MAX).contains(&thread.polls), "{}", thread.polls);
+        thread.read_often(1000, DISK);
+        let (polls, extra_ns) = (thread.polls, thread.extra_ns);
+        thread.read(Reads { asleep: 3_600_000_000_000, ..DISK });
+        thread.read_often(2000, DISK);
+        // Half a second later the hour no longer counts.
+        assert!(thread.extra_ns - extra_ns <= 2000 * DISK.asleep / 2 + CREDIT_NS_MAX as u64, "{polls}");
+    }
+
+    #[test]
+    fn threads_poll_at_the_same_time() {
+        const THREADS: usize = 4;
+        const MOMENT_NS: u64 = 200_000;
+        let mut polling = vec![0; 10_000];
+        for number in 0..THREADS as u64 {
+            let mut thread = Thread { now_ns: number * 1000, ..Thread::default() };
+            while thread.now_ns < polling.len() as u64 * MOMENT_NS {
+                let moment = thread.now_ns / MOMENT_NS;
+                polling[moment as usize] += usize::from(thread.read(Reads { duration: 150_000 + number * 5000, ..DISK }));
+            }
+        }
+        let some = polling.iter().filter(|&&threads| threads > 0).count();
+        let most = polling.iter().filter(|&&threads| threads >= THREADS - 1).count();
+        assert!(some > 3000 && most * 10 > some * 8, "{most} of {some}");
     }
 }

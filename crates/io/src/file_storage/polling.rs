@@ -10,7 +10,7 @@ use super::file_handle::FileHandle;
 use super::open_file::OpenFile;
 use super::options::ReadWait;
 use super::poll_budget::PollBudget;
-use super::pollers::Pollers;
+use super::poll_pause::PollPause;
 use super::ring::Ring;
 use super::ring_batch::read_batch;
 use crate::ReadRequest;
@@ -57,27 +57,22 @@ fn read_by_ring(
 }
 
 fn read_adaptively(handle: &FileHandle, file: &OpenFile, buffer: &mut [u8], offset: u64) -> Result<usize> {
+    let pause = PollPause::of_process();
     let start = Instant::now();
-    let limit = with_budget(|budget| budget.limit()).flatten();
-    let (result, end) = match limit.and_then(|limit| Some((limit, Pollers::of_process().take(start)?))) {
-        None => (file.read(buffer, offset), Instant::now()),
-        Some((limit, place)) => {
-            let before = cpu_time_ns();
-            let result = read_by_ring(handle, file, buffer, offset, |ring, wanted| {
-                ring.poll(wanted, || yield_until(start + limit));
-            });
-            drop(place);
-            let end = Instant::now();
-            with_budget(|budget| budget.note_poll(before, cpu_time_ns()));
-            (result, end)
+    let limit = with_budget(|budget| {
+        let now_ns = pause.time_ns(start);
+        if budget.is_look_due(now_ns) {
+            budget.look(now_ns, cpu_time_ns());
         }
-    };
-    with_budget(|budget| {
-        budget.note_read(end - start);
-        if budget.is_look_due() {
-            budget.note_cpu_time(cpu_time_ns());
-        }
+        budget.limit().filter(|_| !pause.includes(now_ns))
     });
+    let result = match limit.flatten() {
+        None => file.read(buffer, offset),
+        Some(limit) => read_by_ring(handle, file, buffer, offset, |ring, wanted| {
+            ring.poll(wanted, || yield_until(start + limit, pause));
+        }),
+    };
+    with_budget(|budget| budget.note_read(start.elapsed()));
     result
 }
 
@@ -87,12 +82,12 @@ fn with_budget<T>(action: impl FnOnce(&mut PollBudget) -> T) -> Option<T> {
 }
 
 /// Lets other threads run. Returns whether to continue polling: not after `end`, nor if another thread computes here.
-fn yield_until(end: Instant) -> bool {
+fn yield_until(end: Instant, pause: &PollPause) -> bool {
     let before = Instant::now();
     thread::yield_now();
     let now = Instant::now();
     if now - before >= FOREIGN_WORK {
-        Pollers::of_process().pause(now);
+        pause.begin(now);
         return false;
     }
     now < end
