@@ -25,8 +25,8 @@ struct Way {
 
 impl StoreBench {
     /// Runs parts of a phase, each with the number of operations passed to `part`, by each of the `waits` in turns with
-    /// raw reads of the database's tables, if it has any, and reports all. If several ways to wait are measured, results
-    /// of the later ones have names of their own.
+    /// raw reads of the database's tables, if it has any, and reports all. If several ways to wait are measured,
+    /// results of the later ones have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,

@@ -229,8 +229,8 @@ impl FileStorage {
         }
     }
 
-    /// Reads a batch through the ring of this thread, if it can have one. A thread with many reads in flight is awake for
-    /// the next before it could sleep, so it polls only where it was told to.
+    /// Reads a batch through the ring of this thread, if it can have one. A thread with many reads in flight is awake
+    /// for the next before it could sleep, so it polls only where it was told to.
     #[cfg(target_os = "linux")]
     fn read_by_ring(&self, requests: &mut [ReadRequest<'_>]) -> bool {
         match self.directory.read_wait() {

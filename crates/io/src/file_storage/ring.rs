@@ -169,8 +169,8 @@ impl Ring {
         }
     }
 
-    /// Like [`Ring::enter`], but polls for completions instead of sleeping. Between some polls it calls `goes_on`, which
-    /// lets other threads run; once that returns `false`, it sleeps.
+    /// Like [`Ring::enter`], but polls for completions instead of sleeping. Between some polls it calls `goes_on`,
+    /// which lets other threads run; once that returns `false`, it sleeps.
     pub(super) fn poll(&mut self, wanted: usize, mut goes_on: impl FnMut() -> bool) {
         let wanted = wanted.min(self.in_flight);
         if self.queued() > 0 {
