@@ -18,7 +18,7 @@ use crate::sync::thread;
 
 /// How long a thread that yields its processor waits for it at least if another one computes there. Threads that only
 /// read take a few microseconds each.
-const FOREIGN_WORK: Duration = Duration::from_micros(300);
+const FOREIGN_WORK: Duration = Duration::from_millis(1);
 
 thread_local! {
     static BUDGET: RefCell<PollBudget> = RefCell::default();
