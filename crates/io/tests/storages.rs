@@ -272,6 +272,33 @@ fn files_that_are_open_follow_a_change_of_waiting() {
 }
 
 #[test]
+fn threads_that_poll_for_some_of_their_reads_read_what_is_there() {
+    const PAGES: usize = 256;
+    let (_directory, storage) = storage(IoOptions::default());
+    storage.set_read_wait(ReadWait::Adapt);
+    let mut bytes = AlignedBuffer::with_len(PAGES * 4096);
+    bytes.chunks_mut(4096).enumerate().for_each(|(page, bytes)| bytes.fill(page as u8));
+    let file = storage.open("a", OpenMode::Create).unwrap();
+    file.write_at(&bytes, 0).unwrap();
+    file.sync().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (file, bytes) = (&file, &bytes);
+            scope.spawn(move || {
+                let mut buffer = AlignedBuffer::with_len(4096);
+                // Enough for several windows on a disk. Every third read is not aligned, some reach the end.
+                for number in 0..1500 {
+                    let offset = (number * 37 + thread * 61) % PAGES * 4096 + number % 3 / 2 * 100;
+                    let got = file.read_at(&mut buffer, offset as u64).unwrap();
+                    let end = bytes.len().min(offset + 4096);
+                    assert_eq!(buffer[..got], bytes[offset..end], "{offset}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn a_handle_for_reading_does_not_write_and_the_error_names_the_place() {
     for wait in [ReadWait::Sleep, ReadWait::Poll, ReadWait::Adapt] {
         let (_directory, storage) = storage(IoOptions::default());
