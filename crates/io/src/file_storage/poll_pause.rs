@@ -6,7 +6,7 @@ use crate::sync::OnceLock;
 use crate::sync::atomic::{AtomicU64, Ordering};
 
 /// How long nobody polls after another thread wanted the processor of one that did.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// A clock that all threads share, and until when none of them polls. The time decides nothing else, so its order
 /// relative to other memory doesn't matter.
