@@ -285,9 +285,10 @@ impl Builder {
         self
     }
 
-    /// What threads do while they wait for the reads of a lookup or a scan. Default: they sleep. With
-    /// [`ReadWait::Poll`] each takes a processor, and few threads complete more reads per second (15–30 % more with 8
-    /// threads on a virtual disk). [`crate::Db::set_read_wait`] changes it later.
+    /// What threads do while they wait for the reads of a lookup or a scan. Default: [`ReadWait::Adapt`], they poll for
+    /// some of their reads, as long as processors have nothing else to do. With [`ReadWait::Poll`] each takes a
+    /// processor, and few threads complete more reads per second (15–30 % more than asleep with 8 threads on a virtual
+    /// disk). [`crate::Db::set_read_wait`] changes it later.
     #[must_use]
     pub fn read_wait(mut self, wait: ReadWait) -> Self {
         self.settings.read_wait = wait;

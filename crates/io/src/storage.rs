@@ -68,8 +68,8 @@ pub trait Storage: Send + Sync + fmt::Debug {
     }
 
     /// Sets what threads do from now on while [`File::read_at`] and [`Storage::read_batch`] read, including files that
-    /// are open already. They sleep at first. Pipelines, which serve background work, always sleep; a storage that has
-    /// no choice ignores this.
+    /// are open already. They sleep until this is called. Pipelines, which serve background work, always sleep; a
+    /// storage that has no choice ignores this.
     fn set_read_wait(&self, wait: ReadWait) {
         let _ = wait;
     }

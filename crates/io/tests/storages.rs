@@ -13,8 +13,8 @@ use tempfile::TempDir;
 /// A real directory with every combination of mechanisms, and a simulated one.
 fn all_storages() -> Vec<(Option<TempDir>, Box<dyn Storage>)> {
     let usages = [Usage::Auto, Usage::Never];
-    let waits = [ReadWait::Sleep, ReadWait::Poll];
-    let real = (0..8).map(|case| {
+    let waits = [ReadWait::Sleep, ReadWait::Poll, ReadWait::Adapt];
+    let real = (0..12).map(|case| {
         let (direct, uring, wait) = (usages[case & 1], usages[case >> 1 & 1], waits[case >> 2]);
         let (directory, storage) = storage(IoOptions { direct, uring, ..IoOptions::default() });
         storage.set_read_wait(wait);
@@ -257,10 +257,14 @@ fn files_that_are_open_follow_a_change_of_waiting() {
     let file = storage.open("a", OpenMode::Create).unwrap();
     file.write_at(&[7; 5000], 0).unwrap();
     let asleep = storage.describe();
-    for wait in [ReadWait::Poll, ReadWait::Sleep, ReadWait::Poll] {
+    for wait in [ReadWait::Poll, ReadWait::Sleep, ReadWait::Adapt, ReadWait::Poll] {
         storage.set_read_wait(wait);
-        let polls = storage.describe().ends_with(", polled");
-        assert_eq!(polls, wait == ReadWait::Poll && asleep.contains("io_uring"), "{asleep}");
+        let suffix = match wait {
+            ReadWait::Poll if asleep.contains("io_uring") => ", polled",
+            ReadWait::Adapt if asleep.contains("io_uring") => ", polled at times",
+            _ => "",
+        };
+        assert_eq!(storage.describe(), asleep.clone() + suffix);
         let mut bytes = [0; 4500];
         assert_eq!(file.read_at(&mut bytes, 300).unwrap(), bytes.len());
         assert_eq!(bytes, [7; 4500]);
@@ -268,8 +272,35 @@ fn files_that_are_open_follow_a_change_of_waiting() {
 }
 
 #[test]
+fn threads_that_poll_for_some_of_their_reads_read_what_is_there() {
+    const PAGES: usize = 256;
+    let (_directory, storage) = storage(IoOptions::default());
+    storage.set_read_wait(ReadWait::Adapt);
+    let mut bytes = AlignedBuffer::with_len(PAGES * 4096);
+    bytes.chunks_mut(4096).enumerate().for_each(|(page, bytes)| bytes.fill(page as u8));
+    let file = storage.open("a", OpenMode::Create).unwrap();
+    file.write_at(&bytes, 0).unwrap();
+    file.sync().unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let (file, bytes) = (&file, &bytes);
+            scope.spawn(move || {
+                let mut buffer = AlignedBuffer::with_len(4096);
+                // Enough for several windows on a disk. Every third read is not aligned, some reach the end.
+                for number in 0..1500 {
+                    let offset = (number * 37 + thread * 61) % PAGES * 4096 + number % 3 / 2 * 100;
+                    let got = file.read_at(&mut buffer, offset as u64).unwrap();
+                    let end = bytes.len().min(offset + 4096);
+                    assert_eq!(buffer[..got], bytes[offset..end], "{offset}");
+                }
+            });
+        }
+    });
+}
+
+#[test]
 fn a_handle_for_reading_does_not_write_and_the_error_names_the_place() {
-    for wait in [ReadWait::Sleep, ReadWait::Poll] {
+    for wait in [ReadWait::Sleep, ReadWait::Poll, ReadWait::Adapt] {
         let (_directory, storage) = storage(IoOptions::default());
         storage.set_read_wait(wait);
         storage.open("a", OpenMode::Create).unwrap();

@@ -80,8 +80,8 @@ pub struct StoreOptions {
     /// Number of levels whose tables are stored in --young-dir
     #[arg(long, default_value_t = 1, requires = "young_dir")]
     pub young_levels: usize,
-    /// What threads do while they wait for reads; only the phase get measures both, the other phases then sleep
-    #[arg(long, value_enum, default_value = "both")]
+    /// What threads do while they wait for reads; only the phase get measures all ways, the other phases then adapt
+    #[arg(long, value_enum, default_value = "all")]
     pub read_wait: Waits,
     /// Keep the database at the end; later runs without load can use it if this run did not overwrite items
     #[arg(long)]
@@ -94,29 +94,33 @@ pub struct StoreOptions {
 /// What threads do while they wait for reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Waits {
+    /// They poll for some of their reads and sleep during the others.
+    Adapt,
     /// They sleep.
     Sleep,
     /// They poll, which occupies a processor for each.
     Poll,
-    /// Both, in turns.
-    Both,
+    /// All of these, in turns.
+    All,
 }
 
 impl Waits {
     /// All ways to wait; the first is that of the phases that use only one.
     pub(super) fn all(self) -> &'static [ReadWait] {
         match self {
+            Self::Adapt => &[ReadWait::Adapt],
             Self::Sleep => &[ReadWait::Sleep],
             Self::Poll => &[ReadWait::Poll],
-            Self::Both => &[ReadWait::Sleep, ReadWait::Poll],
+            Self::All => &[ReadWait::Adapt, ReadWait::Sleep, ReadWait::Poll],
         }
     }
 
     fn name(self) -> &'static str {
         match self {
+            Self::Adapt => "adapt",
             Self::Sleep => "sleep",
             Self::Poll => "poll",
-            Self::Both => "both",
+            Self::All => "all",
         }
     }
 }

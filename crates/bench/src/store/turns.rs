@@ -25,8 +25,8 @@ struct Way {
 
 impl StoreBench {
     /// Runs parts of a phase, each with the number of operations passed to `part`, by each of the `waits` in turns with
-    /// raw reads of the database's tables, if it has any, and reports all. If both ways to wait are measured, results
-    /// of polling have names of their own.
+    /// raw reads of the database's tables, if it has any, and reports all. If several ways to wait are measured,
+    /// results of the later ones have names of their own.
     pub(super) fn beside_raw_reads(
         &self,
         case: &str,
@@ -70,14 +70,19 @@ impl StoreBench {
             measurement =
                 report_raw(measurement, raw)?.metric("gets_per_raw_read", raw.quotient(&first.rates));
         }
-        for Way { outcome, rates, .. } in others {
+        for Way { wait, outcome, rates } in others {
+            let name = |metric: &str| match wait {
+                ReadWait::Adapt => format!("adapted_{metric}"),
+                ReadWait::Sleep => format!("slept_{metric}"),
+                ReadWait::Poll => format!("polled_{metric}"),
+            };
             measurement = measurement
-                .metric("polled_ops_per_s", rate(outcome))
-                .metric("polled_cpu_us_per_op", cpu_us_per_op(outcome))
-                .metric("polled_p99_us", outcome.gets.quantile_us(0.99))
-                .metric("polled_p999_us", outcome.gets.quantile_us(0.999));
+                .metric(&name("ops_per_s"), rate(outcome))
+                .metric(&name("cpu_us_per_op"), cpu_us_per_op(outcome))
+                .metric(&name("p99_us"), outcome.gets.quantile_us(0.99))
+                .metric(&name("p999_us"), outcome.gets.quantile_us(0.999));
             if let Some(raw) = &raw {
-                measurement = measurement.metric("polled_gets_per_raw_read", raw.quotient(rates));
+                measurement = measurement.metric(&name("gets_per_raw_read"), raw.quotient(rates));
             }
         }
         Ok(measurement)

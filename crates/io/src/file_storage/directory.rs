@@ -10,8 +10,9 @@ use rustix::fs::OFlags;
 use super::file_handle::NamedFile;
 use super::open_file::OpenFile;
 use super::open_files::OpenFiles;
-use super::options::{IoOptions, Usage};
+use super::options::{IoOptions, ReadWait, Usage};
 use super::system;
+use super::waiting::Waiting;
 use crate::OpenMode;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{Mutex, MutexGuard};
@@ -23,8 +24,8 @@ pub(super) struct Directory {
     options: IoOptions,
     /// Whether direct I/O has been seen to work here.
     direct: AtomicBool,
-    /// Whether threads poll while they read; never without io_uring.
-    polls: Arc<AtomicBool>,
+    /// What threads do while they read.
+    waiting: Arc<Waiting>,
     open_files: OpenFiles,
     /// The handles in use, by the names that they were opened under.
     handles: Mutex<HashMap<String, Vec<Weak<NamedFile>>>>,
@@ -37,7 +38,7 @@ impl Directory {
             fd,
             options,
             direct: AtomicBool::new(direct),
-            polls: Arc::default(),
+            waiting: Arc::default(),
             open_files: OpenFiles::new(options.open_files_max),
             handles: Mutex::default(),
         }
@@ -55,12 +56,12 @@ impl Directory {
         self.direct.load(Ordering::Relaxed)
     }
 
-    pub fn polls(&self) -> bool {
-        self.polls.load(Ordering::Relaxed)
+    pub fn read_wait(&self) -> ReadWait {
+        self.waiting.get()
     }
 
-    pub fn set_polls(&self, polls: bool) {
-        self.polls.store(polls, Ordering::Relaxed);
+    pub fn set_read_wait(&self, wait: ReadWait) {
+        self.waiting.set(wait);
     }
 
     /// Opens the file `name`. If the process has no descriptor left, files that can be opened again give up theirs.
@@ -77,7 +78,7 @@ impl Directory {
     }
 
     fn try_open(&self, name: &str, mode: OpenMode) -> Result<OpenFile> {
-        let polls = || Arc::clone(&self.polls);
+        let waiting = || Arc::clone(&self.waiting);
         let flags = match mode {
             OpenMode::Read => OFlags::RDONLY,
             OpenMode::Write | OpenMode::Create => OFlags::RDWR,
@@ -93,7 +94,7 @@ impl Directory {
             match system::open_direct(&self.fd, name, flags) {
                 Ok(Some((file, alignment))) => {
                     self.direct.store(true, Ordering::Relaxed);
-                    return Ok(OpenFile::new(name, file, Some(alignment), buffered, polls()));
+                    return Ok(OpenFile::new(name, file, Some(alignment), buffered, waiting()));
                 }
                 Ok(None) => {}
                 Err(error) => {
@@ -110,7 +111,7 @@ impl Directory {
             None => system::open_buffered(&self.fd, name, flags)?,
         };
         system::advise_random(&file);
-        Ok(OpenFile::new(name, file, None, None, polls()))
+        Ok(OpenFile::new(name, file, None, None, waiting()))
     }
 
     fn handles(&self) -> MutexGuard<'_, HashMap<String, Vec<Weak<NamedFile>>>> {

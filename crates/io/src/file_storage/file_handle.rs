@@ -8,10 +8,6 @@ use std::sync::{Arc, PoisonError};
 
 use super::directory::Directory;
 use super::open_file::OpenFile;
-#[cfg(target_os = "linux")]
-use super::options::ReadWait;
-#[cfg(target_os = "linux")]
-use crate::ReadRequest;
 use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::{ArcSwapGuard, ArcSwapOption, Mutex};
 use crate::{File, OpenMode};
@@ -163,12 +159,8 @@ impl File for FileHandle {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let file = self.file()?;
         #[cfg(target_os = "linux")]
-        if file.polls() {
-            let mut request = ReadRequest { file: self, offset, buffer, result: Ok(0) };
-            if super::ring_batch::read_batch(std::slice::from_mut(&mut request), ReadWait::Poll) {
-                return request.result;
-            }
-        }
+        return super::polling::read(self, &file, buffer, offset);
+        #[cfg(not(target_os = "linux"))]
         file.read(buffer, offset)
     }
 

@@ -13,12 +13,19 @@ mod open_file;
 mod open_files;
 mod options;
 #[cfg(target_os = "linux")]
+mod poll_budget;
+#[cfg(target_os = "linux")]
+mod poll_pause;
+#[cfg(target_os = "linux")]
+mod polling;
+#[cfg(target_os = "linux")]
 mod ring;
 #[cfg(target_os = "linux")]
 mod ring_batch;
 #[cfg(target_os = "linux")]
 mod ring_pipeline;
 mod system;
+mod waiting;
 
 use std::any::Any;
 use std::io::{Error, Result};
@@ -157,7 +164,7 @@ impl Storage for FileStorage {
             return;
         }
         #[cfg(target_os = "linux")]
-        if self.options.uring == Usage::Auto && ring_batch::read_batch(requests, self.read_wait()) {
+        if self.options.uring == Usage::Auto && self.read_by_ring(requests) {
             return;
         }
         self.threads.read_batch(requests);
@@ -175,8 +182,8 @@ impl Storage for FileStorage {
     }
 
     fn set_read_wait(&self, wait: ReadWait) {
-        let polls = wait == ReadWait::Poll && self.options.uring == Usage::Auto;
-        self.directory.set_polls(polls);
+        let can_poll = cfg!(target_os = "linux") && self.options.uring == Usage::Auto;
+        self.directory.set_read_wait(if can_poll { wait } else { ReadWait::Sleep });
     }
 
     fn link_from(&self, source: &dyn Storage, name: &str) -> Result<bool> {
@@ -200,7 +207,11 @@ impl Storage for FileStorage {
     fn describe(&self) -> String {
         let access = if self.directory.is_direct() { "direct" } else { "buffered" };
         let mechanism = if self.uses_uring() { "io_uring" } else { "pread threads" };
-        let wait = if self.uses_uring() && self.read_wait() == ReadWait::Poll { ", polled" } else { "" };
+        let wait = match self.directory.read_wait() {
+            ReadWait::Poll if self.uses_uring() => ", polled",
+            ReadWait::Adapt if self.uses_uring() => ", polled at times",
+            _ => "",
+        };
         format!("{access} {mechanism}{wait}")
     }
 }
@@ -218,8 +229,14 @@ impl FileStorage {
         }
     }
 
-    fn read_wait(&self) -> ReadWait {
-        if self.directory.polls() { ReadWait::Poll } else { ReadWait::Sleep }
+    /// Reads a batch through the ring of this thread, if it can have one. A thread with many reads in flight is awake
+    /// for the next before it could sleep, so it polls only where it was told to.
+    #[cfg(target_os = "linux")]
+    fn read_by_ring(&self, requests: &mut [ReadRequest<'_>]) -> bool {
+        match self.directory.read_wait() {
+            ReadWait::Poll => ring_batch::read_batch(requests, polling::poll),
+            ReadWait::Sleep | ReadWait::Adapt => ring_batch::read_batch(requests, ring::Ring::enter),
+        }
     }
 
     /// For file systems whose directory entries carry no type.

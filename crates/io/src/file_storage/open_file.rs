@@ -6,6 +6,8 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::{Arc, PoisonError};
 
 use super::alignment::{DirectAlignment, Span};
+use super::options::ReadWait;
+use super::waiting::Waiting;
 use crate::error::FileError;
 use crate::sync::RwLock;
 use crate::sync::atomic::{AtomicBool, Ordering};
@@ -36,8 +38,8 @@ pub(super) struct OpenFile {
     /// Set by the first failed sync: the kernel marks the pages that it failed to write as clean, so a second sync
     /// would succeed without them.
     sync_failed: AtomicBool,
-    /// Whether threads poll while they read.
-    polls: Arc<AtomicBool>,
+    /// What threads do while they read.
+    waiting: Arc<Waiting>,
 }
 
 impl OpenFile {
@@ -46,7 +48,7 @@ impl OpenFile {
         file: fs::File,
         direct: Option<DirectAlignment>,
         buffered: Option<fs::File>,
-        polls: Arc<AtomicBool>,
+        waiting: Arc<Waiting>,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -56,7 +58,7 @@ impl OpenFile {
             direct: AtomicBool::new(direct.is_some()),
             edges: RwLock::new(()),
             sync_failed: AtomicBool::new(false),
-            polls,
+            waiting,
         }
     }
 
@@ -192,10 +194,10 @@ impl OpenFile {
 }
 
 impl OpenFile {
-    /// Whether threads poll while they read.
+    /// What threads do while they read.
     #[inline]
-    pub(super) fn polls(&self) -> bool {
-        self.polls.load(Ordering::Relaxed)
+    pub(super) fn read_wait(&self) -> ReadWait {
+        self.waiting.get()
     }
 
     /// Whether a sync failed; after that nothing of the file may be synced again.

@@ -13,9 +13,15 @@ pub enum Usage {
 /// What a thread does until its read is done; see [`Storage::set_read_wait`](crate::Storage::set_read_wait).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadWait {
+    /// It polls during some of its reads and sleeps during the others. A thread may use half as much processor time
+    /// more than it would asleep, its own work included; it measures both. All threads poll at the same times, which
+    /// keeps processors awake. They don't poll while other threads want the processors, during reads that take less
+    /// than 10 µs (from a cache) or more than 500 µs (where waking is a small part), and during batches of reads. Costs
+    /// two readings of the clock a read. Needs Linux and io_uring; without them threads sleep.
+    #[default]
+    Adapt,
     /// It sleeps. A processor with nothing else to do sleeps too, and takes some microseconds to wake (more under a
     /// hypervisor), which is a large part of a fast device's latency.
-    #[default]
     Sleep,
     /// It polls, and lets other threads run between two polls. This gives the most reads per second with few threads; a
     /// waiting thread keeps its processor busy, so it suits machines that have one to spare. Needs io_uring; without it

@@ -169,8 +169,9 @@ impl Ring {
         }
     }
 
-    /// Like [`Ring::enter`], but polls for completions instead of sleeping, and lets other threads run between polls.
-    pub(super) fn poll(&mut self, wanted: usize) {
+    /// Like [`Ring::enter`], but polls for completions instead of sleeping. Between some polls it calls `goes_on`,
+    /// which lets other threads run; once that returns `false`, it sleeps.
+    pub(super) fn poll(&mut self, wanted: usize, mut goes_on: impl FnMut() -> bool) {
         let wanted = wanted.min(self.in_flight);
         if self.queued() > 0 {
             self.enter(0);
@@ -187,9 +188,10 @@ impl Ring {
                 continue;
             }
             looks = looks.wrapping_add(1);
-            match looks % LOOKS {
-                0 => crate::sync::thread::yield_now(),
-                _ => std::hint::spin_loop(),
+            if !looks.is_multiple_of(LOOKS) {
+                std::hint::spin_loop();
+            } else if !goes_on() {
+                return self.enter(wanted);
             }
         }
     }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use super::alignment::Span;
 use super::file_handle::FileHandle;
 use super::open_file::{OpenFile, check_range};
-use super::options::ReadWait;
 use super::ring::{Ring, Users};
 use crate::{AlignedBuffer, Operation, ReadRequest};
 
@@ -22,15 +21,16 @@ thread_local! {
     static RING: RefCell<Option<Ring>> = const { RefCell::new(None) };
 }
 
-/// Performs all reads through the ring of this thread. Returns `false`, with nothing done, if there is no ring.
-pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: ReadWait) -> bool {
+/// Performs all reads through the ring of this thread. While it can start none, it calls `wait` with the number of
+/// completions that it needs; `wait` may return earlier. Returns `false`, with nothing done, if there is no ring.
+pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: impl FnMut(&mut Ring, usize)) -> bool {
     RING.try_with(|ring| {
         let Ok(mut ring) = ring.try_borrow_mut() else { return false };
         if ring.is_none() {
             *ring = Ring::new(DEPTH, Users::OneThread).ok();
         }
         let Some(ring) = &mut *ring else { return false };
-        Batch { ring, wait }.run(requests);
+        Batch { ring }.run(requests, wait);
         true
     })
     .unwrap_or(false)
@@ -40,7 +40,6 @@ pub(super) fn read_batch(requests: &mut [ReadRequest<'_>], wait: ReadWait) -> bo
 /// have returned to their owner.
 struct Batch<'a> {
     ring: &'a mut Ring,
-    wait: ReadWait,
 }
 
 impl Drop for Batch<'_> {
@@ -61,7 +60,7 @@ struct Flight {
 }
 
 impl Batch<'_> {
-    fn run(&mut self, requests: &mut [ReadRequest<'_>]) {
+    fn run(&mut self, requests: &mut [ReadRequest<'_>], mut wait: impl FnMut(&mut Ring, usize)) {
         // Declared before the loop, and outliving every read in flight even if the loop panics: then they are leaked,
         // since `self` is dropped (and waits) only after the locals of this function.
         let mut flights: ManuallyDrop<Vec<Option<Flight>>> = ManuallyDrop::new(Vec::new());
@@ -74,10 +73,7 @@ impl Batch<'_> {
             }
             let in_flight = self.ring.in_flight();
             let wanted = if next < requests.len() { REFILL.min(in_flight) } else { in_flight };
-            match self.wait {
-                ReadWait::Sleep => self.ring.enter(wanted),
-                ReadWait::Poll => self.ring.poll(wanted),
-            }
+            wait(self.ring, wanted);
             while let Some((token, outcome)) = self.ring.next() {
                 let index = token as usize;
                 finish(&mut requests[index], flights[index].take(), outcome);
