@@ -86,9 +86,9 @@ impl Plan {
         Self::levels(levels)
     }
 
-    /// LSM-trie with little memory (Wu's thesis, §4.2.4.3): filters of the youngest sixteen runs are in memory, those of
-    /// all others on flash, where one read shows which of them may hold a key. 0.4 bytes of memory an item, two reads a
-    /// get of a present key and one of an absent one.
+    /// LSM-trie with little memory (Wu's thesis, §4.2.4.3): filters of the youngest sixteen runs are in memory, those
+    /// of all others on flash, where one read shows which of them may hold a key. 0.4 bytes of memory an item, two
+    /// reads a get of a present key and one of an absent one.
     pub fn lsm_trie_on_flash() -> Self {
         Self::levels(vec![Self::bucketed_young(), Self::bucketed_last()])
     }

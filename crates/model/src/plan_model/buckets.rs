@@ -6,8 +6,8 @@ use std::f64::consts::{PI, SQRT_2};
 use crate::plan::{Filter, LevelSpec};
 
 use super::evaluate::PlanModel;
+use super::level_state::LevelState;
 use super::rules::Rules;
-use super::stack::LevelState;
 
 /// Bytes of a remembered migration in memory.
 const REMEMBERED_BYTES: f64 = 8.0;

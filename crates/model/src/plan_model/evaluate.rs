@@ -4,9 +4,10 @@ use crate::error::{ModelError, within};
 use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
 use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
+use super::level_state::LevelState;
 use super::residency::{Residency, Structure};
 use super::rules::Rules;
-use super::stack::{LevelState, Stack};
+use super::stack::Stack;
 use super::stream::WriteStream;
 use super::workload::Workload;
 

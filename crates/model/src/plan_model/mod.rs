@@ -9,6 +9,7 @@ mod buckets;
 mod covering;
 mod devices;
 mod evaluate;
+mod level_state;
 mod parts;
 mod phase_level;
 mod phase_memory;

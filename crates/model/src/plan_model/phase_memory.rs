@@ -4,8 +4,9 @@
 //! runs that levels hold at one moment of [`Phases`](super::Phases).
 
 use super::evaluate::PlanModel;
+use super::level_state::LevelState;
 use super::phase_level::{PhaseLevel, Writes};
-use super::stack::{LevelState, Stack};
+use super::stack::Stack;
 use crate::plan::{Filter, Growth, LevelSpec};
 
 /// Number of tables into which a place of one run is cut.

@@ -1,8 +1,8 @@
 //! Reads of gets between two phases: computed as in [`PlanModel::cost`](super::PlanModel::cost), but for the runs that
 //! levels hold now instead of the average.
 
+use super::level_state::LevelState;
 use super::phases::Phases;
-use super::stack::LevelState;
 use crate::models::{Lookup, Stage};
 
 impl Phases<'_> {
