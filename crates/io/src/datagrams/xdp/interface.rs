@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 
@@ -91,7 +92,7 @@ impl Interface {
                 sockets: sockets.as_raw_fd(),
             };
             let program = load(&program(purpose)).map_err(XdpError::at("load a program"))?;
-            let link = attach(program.as_fd(), index, place);
+            let link = patiently(|| attach(program.as_fd(), index, place));
             link.map_err(XdpError::at("put a program into the interface"))
         };
         let (place, link) = match put(Place::Driver) {
@@ -126,6 +127,20 @@ impl Interface {
     pub(super) fn unfinished(&self) -> Unfinished {
         unfinished(self.place)
     }
+}
+
+/// Calls `take` again, for a fifth of a second, while what it takes is in use: the kernel gives back later what a process
+/// had that has just ended.
+pub(super) fn patiently<T>(mut take: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    for _ in 0..20 {
+        match take() {
+            Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome,
+        }
+    }
+    take()
 }
 
 /// The kernel joins frames between the driver and the entrance of its network stack.

@@ -13,7 +13,7 @@ use super::super::burst::{Burst, SLOTS_MAX};
 use super::super::frame::{ETHERNET_BYTES, Frame, Link, at_interface};
 use super::super::outgoing::Train;
 use super::super::{FrameCounts, Outgoing};
-use super::interface::Interface;
+use super::interface::{Interface, patiently};
 use super::program::header_bytes;
 use super::rings::Rings;
 use super::system_calls::Place;
@@ -49,7 +49,8 @@ impl Queue {
             Place::Stack => SocketAddrXdpFlags::XDP_COPY,
             Place::Driver => SocketAddrXdpFlags::empty(),
         };
-        bind(&socket, &SocketAddrXdp::new(flags, interface.index(), number))?;
+        let place = SocketAddrXdp::new(flags, interface.index(), number);
+        patiently(|| Ok(bind(&socket, &place)?))?;
         interface.direct(number, address.port(), socket.as_fd())?;
         let (links, counts) = (Links::default(), FrameCounts::default());
         Ok(Self { socket, rings, interface: Arc::clone(interface), address, links, counts, calls: 0 })
