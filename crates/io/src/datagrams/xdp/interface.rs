@@ -63,7 +63,8 @@ pub(super) struct Interface {
     packet_bytes_max: usize,
     ports: OwnedFd,
     sockets: OwnedFd,
-    _program: OwnedFd,
+    /// Puts the program out of the interface when it is closed.
+    _link: OwnedFd,
 }
 
 impl Interface {
@@ -85,13 +86,8 @@ impl Interface {
         let sockets =
             create_map(MapKind::Sockets, queues).map_err(XdpError::at("create a map for a program"))?;
         let put = |place| {
-            let purpose = Purpose {
-                address,
-                leaves_unfinished: unfinished(place) == Unfinished::Refuse,
-                ports: ports.as_raw_fd(),
-                sockets: sockets.as_raw_fd(),
-            };
-            let program = load(&program(purpose)).map_err(XdpError::at("load a program"))?;
+            let program =
+                load_for(address, place, &ports, &sockets).map_err(XdpError::at("load a program"))?;
             let link = patiently(|| attach(program.as_fd(), index, place));
             link.map_err(XdpError::at("put a program into the interface"))
         };
@@ -100,7 +96,7 @@ impl Interface {
             // A driver that has no place for programs, or none for packets of this length.
             Err(_) => (Place::Stack, put(Place::Stack)?),
         };
-        Ok(Self { index, place, packet_bytes_max, ports, sockets, _program: link })
+        Ok(Self { index, place, packet_bytes_max, ports, sockets, _link: link })
     }
 
     /// Gives datagrams for a port that come in this queue to a socket.
@@ -118,6 +114,12 @@ impl Interface {
         self.place
     }
 
+    /// The program for any place, to be run by tests.
+    #[cfg(test)]
+    pub(super) fn program(&self, address: SocketAddr, place: Place) -> io::Result<OwnedFd> {
+        load_for(address, place, &self.ports, &self.sockets)
+    }
+
     /// Maximum bytes of a packet, the header of Ethernet excluded.
     pub(super) fn packet_bytes_max(&self) -> usize {
         self.packet_bytes_max
@@ -127,6 +129,16 @@ impl Interface {
     pub(super) fn unfinished(&self) -> Unfinished {
         unfinished(self.place)
     }
+}
+
+/// The program with these maps.
+fn load_for(address: SocketAddr, place: Place, ports: &OwnedFd, sockets: &OwnedFd) -> io::Result<OwnedFd> {
+    load(&program(Purpose {
+        address,
+        leaves_unfinished: unfinished(place) == Unfinished::Refuse,
+        ports: ports.as_raw_fd(),
+        sockets: sockets.as_raw_fd(),
+    }))
 }
 
 /// Calls `take` again, for a fifth of a second, while what it takes is in use: the kernel gives back later what a process

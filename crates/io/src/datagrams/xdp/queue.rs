@@ -147,6 +147,22 @@ impl Queue {
         self.counts
     }
 
+    #[cfg(test)]
+    pub(super) fn interface(&self) -> &Interface {
+        &self.interface
+    }
+
+    /// Sends any bytes.
+    #[cfg(test)]
+    pub(super) fn send_bytes(&mut self, bytes: &[u8]) {
+        let is_sent = self.rings.send(|room| {
+            room[..bytes.len()].copy_from_slice(bytes);
+            Some(bytes.len())
+        });
+        assert!(is_sent);
+        self.kick();
+    }
+
     /// As if a frame had come from the peer.
     #[cfg(test)]
     pub(super) fn note(&mut self, peer: SocketAddr, way: Link) {

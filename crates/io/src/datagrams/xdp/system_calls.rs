@@ -94,8 +94,8 @@ impl Arguments for CreateLink {}
 /// # Safety
 /// The pointers in the arguments must lead to what the command reads and writes, until the call returns.
 unsafe fn bpf<A: Arguments>(command: libc::c_int, arguments: &A) -> io::Result<libc::c_long> {
-    // SAFETY: the arguments have as many bytes as the call says, none of them padding: each type above begins with its
-    // larger fields aligned. The caller promises that pointers among them are right.
+    // SAFETY: the arguments have as many bytes as the call says. None of them is padding, since each field of the types
+    // above is aligned without. The caller promises that pointers among them are right.
     let outcome = unsafe { libc::syscall(libc::SYS_bpf, command, ptr::from_ref(arguments), size_of::<A>()) };
     if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(outcome) }
 }
@@ -153,6 +153,41 @@ pub(super) fn attach(program: BorrowedFd<'_>, interface: u32, place: Place) -> i
     let arguments = CreateLink { program, interface, attach_type: ATTACH_TYPE_XDP, flags: place as u32 };
     // SAFETY: the arguments have no pointers.
     unsafe { bpf(LINK_CREATE, &arguments) }.map(descriptor)
+}
+
+/// Runs a program on a frame, without sending anything. Returns what the program returns.
+#[cfg(test)]
+pub(super) fn run(program: BorrowedFd<'_>, frame: &[u8]) -> io::Result<u32> {
+    const PROGRAM_RUN: libc::c_int = 10;
+
+    #[repr(C)]
+    struct RunProgram {
+        program: u32,
+        returned: u32,
+        frame_bytes: u32,
+        result_bytes: u32,
+        frame: u64,
+        result: u64,
+        repetitions: u32,
+        duration_ns: u32,
+    }
+    impl Arguments for RunProgram {}
+
+    let mut arguments = RunProgram {
+        program: program.as_raw_fd() as u32,
+        returned: 0,
+        frame_bytes: frame.len() as u32,
+        result_bytes: 0,
+        frame: frame.as_ptr() as u64,
+        result: 0,
+        repetitions: 1,
+        duration_ns: 0,
+    };
+    let pointer = ptr::from_mut(&mut arguments);
+    // SAFETY: the pointer leads to the arguments, which the call reads and writes. The frame has as many bytes as they
+    // say and is only read; nothing asks for the frame as the program leaves it.
+    let outcome = unsafe { libc::syscall(libc::SYS_bpf, PROGRAM_RUN, pointer, size_of::<RunProgram>()) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(arguments.returned) }
 }
 
 /// Maximum bytes of a packet in an interface, the header of Ethernet excluded.

@@ -2,10 +2,13 @@
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::super::{Burst, Datagrams, Link, Outgoing};
+use super::super::frame::fuzz_frame_samples;
+use super::super::{Burst, Datagrams, Frame, Link, NoDatagram, Outgoing, Unfinished};
+use super::system_calls::{self, Place};
 use super::*;
 
 /// Says that the process has a network of its own.
@@ -161,6 +164,124 @@ fn frames_of_ipv6_arrive() {
 #[test]
 fn frames_arrive_by_the_stack() {
     run("frames_arrive_by_the_stack", V4, 9000, false);
+}
+
+/// The frame from the first end to the second one.
+fn frame(ends: &[InterfaceDatagrams; 2], content: &[u8]) -> Vec<u8> {
+    let [from, to] = [0, 1].map(|end| ends[end].local_address());
+    let link = Link { from: ADDRESSES[0], to: ADDRESSES[1] };
+    let mut bytes = vec![0; 2_048];
+    let len = Frame { link, from, to, content }.write(&mut bytes).unwrap();
+    bytes.truncate(len);
+    bytes
+}
+
+/// Frames that the program takes and that are no datagrams are refused, and disturb nothing.
+#[test]
+fn broken_frames_are_refused() {
+    if !has_own_network("broken_frames_are_refused") {
+        return;
+    }
+    lay_wire(1500);
+    let Some((mut ends, _)) = ends(V4) else { return };
+    let whole = frame(&ends, b"content");
+    let mut checksum = whole.clone();
+    checksum[45] ^= 1;
+    let mut header = whole.clone();
+    header[22] ^= 1;
+    let mut longer = whole.clone();
+    longer[39] += 1;
+    let short = whole[..whole.len() - 1].to_vec();
+    for (number, bytes) in [checksum, header, longer, short].iter().enumerate() {
+        ends[0].queue().unwrap().send_bytes(bytes);
+        exchange(&mut ends, &[5]);
+        let counts = ends[1].frames();
+        assert_eq!((counts.received, counts.refused), (number as u64 + 1, number as u64 + 1));
+        meet(&mut ends);
+    }
+}
+
+/// Splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as usize % bound
+    }
+}
+
+/// The kernel runs the program on changed frames: it takes all that are datagrams for the address, and none that the
+/// parser calls foreign.
+#[test]
+fn the_program_agrees_with_the_parser() {
+    if !has_own_network("the_program_agrees_with_the_parser") {
+        return;
+    }
+    lay_wire(1500);
+    for addresses in [V4, ["fd77::1", "fd77::2"]] {
+        let Some((mut ends, _)) = ends(addresses) else { return };
+        let address = ends[1].local_address();
+        let mut samples = fuzz_frame_samples();
+        samples.extend([0, 7, 1_452, 1_700, 1_750, 1_751].map(|len| frame(&ends, &vec![1; len])));
+        let queue = ends[1].queue().unwrap();
+        let [driver, stack] = [Place::Driver, Place::Stack]
+            .map(|place| queue.interface().program(address, place).expect("the kernel accepts the program"));
+        let (mut random, mut taken) = (Random(1), [0; 2]);
+        for number in 0..20_000 {
+            let mut bytes = samples[number % samples.len()].clone();
+            if address.is_ipv4() && random.below(8) == 0 {
+                // Without a checksum; and then with an unfinished one.
+                bytes[40..42].fill(0);
+            }
+            for _ in 0..random.below(3) {
+                // Most places are those of headers.
+                let place = random.below(bytes.len().min(64));
+                bytes[place] =
+                    [random.below(256) as u8, bytes[place] ^ 1 << random.below(8)][random.below(2)];
+            }
+            if random.below(8) == 0 {
+                bytes.truncate(14 + random.below(bytes.len() - 13));
+            }
+            let is_for_us = |read: &Result<Frame<'_>, NoDatagram>| {
+                let fits = bytes.len() <= FRAME_BYTES_MAX;
+                read.is_ok_and(|frame| {
+                    fits && (frame.to.ip(), frame.to.port()) == (address.ip(), address.port())
+                })
+            };
+            let lenient = Frame::parse(&bytes, Unfinished::Accept);
+            let is_taken = system_calls::run(driver.as_fd(), &bytes).unwrap() == 4;
+            assert!(!is_for_us(&lenient) || is_taken, "{bytes:?}");
+            assert!(!is_taken || lenient != Err(NoDatagram::Foreign), "{bytes:?}");
+            let strict = Frame::parse(&bytes, Unfinished::Refuse);
+            let is_taken_strictly = system_calls::run(stack.as_fd(), &bytes).unwrap() == 4;
+            assert!(!is_for_us(&strict) || is_taken_strictly, "{bytes:?}");
+            assert!(!is_taken_strictly || is_taken, "{bytes:?}");
+            // What is unfinished is never taken where it may be several datagrams.
+            assert!(!is_taken_strictly || strict == lenient, "{bytes:?}");
+            taken[0] += usize::from(is_taken);
+            taken[1] += usize::from(is_taken_strictly);
+        }
+        assert!(taken.iter().all(|taken| (2_000..18_000).contains(taken)), "{taken:?}");
+        // The sum of addresses and length alone is a checksum of somebody who has not finished it.
+        for len in [7, 1_000] {
+            let mut bytes = frame(&ends, &vec![1; len]);
+            let at = bytes.len() - len - 2;
+            let is_unfinished = |bytes: &[u8]| {
+                Frame::parse(bytes, Unfinished::Accept).is_ok()
+                    && Frame::parse(bytes, Unfinished::Refuse).is_err()
+            };
+            let found = (1..=u16::MAX).find(|checksum| {
+                bytes[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
+                is_unfinished(&bytes)
+            });
+            assert!(found.is_some());
+            assert_eq!(system_calls::run(driver.as_fd(), &bytes).unwrap(), 4);
+            assert_eq!(system_calls::run(stack.as_fd(), &bytes).unwrap(), 2);
+        }
+    }
 }
 
 #[test]
