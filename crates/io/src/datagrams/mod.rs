@@ -9,6 +9,8 @@
 //! Goals: no allocation after the start, bounded memory, a datagram costs a fraction of a system call. Non-goals:
 //! reliability, flow control.
 //!
+//! A [`Frame`] is what carries a datagram in an Ethernet.
+//!
 //! `quinn-udp` sends one train a call and does not say how many datagrams the system dropped; `nix` has one segment
 //! length for all messages of a call. So the calls are made here, in the leaf module `system_calls`.
 
