@@ -234,3 +234,18 @@ impl<'de> Deserialize<'de> for Acknowledged {
         from_text(deserializer)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_come_in_three_ways() {
+        assert_eq!("auto".parse(), Ok(Net::Auto));
+        assert_eq!("sockets".parse(), Ok(Net::Sockets));
+        assert_eq!("xdp:eth0".parse(), Ok(Net::Xdp("eth0".to_owned())));
+        for text in ["", "xdp", "xdp:", "eth0", "AUTO"] {
+            assert!(text.parse::<Net>().is_err(), "{text}");
+        }
+    }
+}

@@ -197,7 +197,7 @@ pub(super) fn packet_bytes_max(socket: BorrowedFd<'_>, interface: &str) -> io::R
     // The last byte of the name stays 0.
     let room = size_of_val(&request.ifr_name) - 1;
     for (place, byte) in request.ifr_name.iter_mut().zip(interface.bytes().take(room)) {
-        *place = byte as libc::c_char;
+        *place = libc::c_char::from_ne_bytes([byte]);
     }
     // SAFETY: the call reads the name and writes the number, both in `request`, which has the size that it expects.
     let outcome = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, ptr::from_mut(&mut request)) };
