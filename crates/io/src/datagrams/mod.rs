@@ -3,8 +3,8 @@
 //! [`Datagrams`] has three implementations. [`SystemDatagrams`] is a UDP socket: on Linux with `recvmmsg` and
 //! `sendmmsg`, and with trains, which are equally long datagrams to one peer that pass the network stack as one (GSO
 //! and GRO); elsewhere with one system call a datagram ([`PlainDatagrams`]). [`SimulatedDatagrams`] is an end of a
-//! network in memory that loses, doubles and reorders by a seed. On Linux, a fourth one receives frames past the network
-//! stack as well (`InterfaceDatagrams`, AF_XDP).
+//! network in memory that loses, doubles and reorders by a seed. On Linux, a fourth one also receives frames past the
+//! network stack (`InterfaceDatagrams`, AF_XDP).
 //!
 //! Goals: no allocation after the start, bounded memory, a datagram costs a fraction of a system call. Non-goals:
 //! reliability, flow control.

@@ -11,6 +11,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with
 use super::super::frame::Unfinished;
 use super::program::{Purpose, program};
 use super::system_calls::{self, MapKind, Place, attach, create_map, load, set_entry};
+use crate::sync;
 
 /// Why frames cannot be received past the network stack.
 #[derive(Debug)]
@@ -141,13 +142,13 @@ fn load_for(address: SocketAddr, place: Place, ports: &OwnedFd, sockets: &OwnedF
     }))
 }
 
-/// Calls `take` again, for a fifth of a second, while what it takes is in use: the kernel gives back later what a process
-/// had that has just ended.
+/// Calls `take` again, for a fifth of a second, while what it takes is in use: what a process had that has just ended,
+/// the kernel gives back a little later.
 pub(super) fn patiently<T>(mut take: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     for _ in 0..20 {
         match take() {
             Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                std::thread::sleep(Duration::from_millis(10));
+                sync::thread::sleep(Duration::from_millis(10));
             }
             outcome => return outcome,
         }

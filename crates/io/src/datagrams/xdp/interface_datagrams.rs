@@ -17,9 +17,9 @@ use super::system_calls::Place;
 /// In how many bursts the system's socket is asked once, while frames come in each.
 const SOCKET_EVERY: u32 = 8;
 
-/// A UDP socket, which [`receive_frames`] can give a queue of a network interface. Datagrams then come by both: what the
-/// program in the interface does not take comes by the socket. Replies to frames are frames; all else is sent by the
-/// socket.
+/// A UDP socket, which [`receive_frames`] can give a queue of a network interface. Datagrams then come by both: what
+/// the program in the interface does not take comes by the socket. Replies to frames are frames; all else is sent by
+/// the socket.
 #[derive(Debug)]
 pub struct InterfaceDatagrams {
     socket: BurstSocket,
@@ -70,10 +70,10 @@ impl InterfaceDatagrams {
 }
 
 /// Lets sockets receive datagrams to their addresses in frames of the interface of this name, past the network stack
-/// (AF_XDP). The first socket gets those of the interface's first queue, and so on; a socket for which there is no queue
-/// stays as it is, and so does one whose datagrams come in another queue. All have the same IP address, which is one of
-/// the interface. Frames pass no rules of the machine's packet filter. The program in the interface is there until the
-/// last of the sockets is closed, at the latest when the process ends.
+/// (AF_XDP). The first socket gets those of the interface's first queue, and so on; a socket for which there is no
+/// queue stays as it is. All have the same IP address, which is one of the interface. Frames pass no rules of the
+/// machine's packet filter. The program in the interface is there until the last of the sockets is closed, at the
+/// latest when the process ends.
 ///
 /// Each queue takes 1.5 MiB of memory that cannot be swapped.
 ///

@@ -1,5 +1,5 @@
 //! The program that chooses frames: in an interface, it gives the datagrams for a worker's port to the worker, where
-//! they came in the worker's queue. Everything else goes on to the kernel.
+//! they came in the worker's queue. Everything else is left to the kernel.
 //!
 //! The kernel checks the program when it loads it. It has no loops, and reads no further than the headers, whose
 //! presence it checks first. Instructions are those of RFC 9669.
@@ -56,7 +56,7 @@ const MAP_LOOKUP: i32 = 1;
 const CHECKSUM_DIFFERENCE: i32 = 28;
 const REDIRECT_MAP: i32 = 51;
 
-/// What the program returns for frames that go on.
+/// What the program returns for frames that it passes on.
 const PASS: i32 = 2;
 /// The number of UDP among the protocols of IP.
 const UDP: i32 = 17;
@@ -131,7 +131,7 @@ impl Assembly {
         self.pass_if(IF_OTHER_WORD, SECOND, 0, expected);
     }
 
-    /// Ends the program where the frame goes on, and makes the jumps lead there.
+    /// Ends the program where frames are passed on, and makes the jumps lead there.
     fn finish(mut self) -> Vec<Instruction> {
         let end = self.instructions.len();
         for jump in self.passes {

@@ -100,8 +100,8 @@ impl Queue {
         }
     }
 
-    /// The way to the peer of a train, if a frame of the last burst came from there and the packets are not too long for
-    /// the interface.
+    /// The way to the peer of a train, if a frame of the last burst came from there and the packets are not too long
+    /// for the interface.
     pub(super) fn way_to(&mut self, train: &Train) -> Option<Link> {
         let packet = header_bytes(self.address.ip()) - ETHERNET_BYTES + train.segment_bytes;
         if packet > self.interface.packet_bytes_max() { None } else { self.links.find(train.peer) }
@@ -176,8 +176,8 @@ impl AsFd for Queue {
     }
 }
 
-/// The ways to the peers of the last burst. A burst has a slot for each time that the peer changes, so there are no more
-/// ways than slots: peers that were made up take no memory.
+/// The ways to the peers of the last burst. A burst has a slot for each time that the peer changes, so there are no
+/// more ways than slots: peers that were made up take no memory.
 #[derive(Debug)]
 struct Links {
     links: Vec<(SocketAddr, Link)>,

@@ -1,9 +1,9 @@
 //! [`Rings`]: memory with frames, and the four rings by which a socket and the kernel hand frames to each other.
 //!
 //! A leaf module with unsafe code. **Invariant:** each frame has one owner. A frame for receiving is the kernel's from
-//! when it enters the fill ring until the receive ring has it, and ours until it enters the fill ring again. A frame for
-//! sending is ours while it is in `free`, and the kernel's from when it enters the send ring until the completion ring
-//! has it. A slice of a frame is only made while the frame is ours, and ends before it is handed over.
+//! when it enters the fill ring until the receive ring has it, and ours until it enters the fill ring again. A frame
+//! for sending is ours while it is in `free`, and the kernel's from when it enters the send ring until the completion
+//! ring has it. A slice of a frame is only made while the frame is ours, and ends before it is handed over.
 
 use std::io;
 use std::marker::PhantomData;
@@ -252,8 +252,8 @@ impl Rings {
     /// whether it did; without a free frame, it is not called.
     pub(super) fn send(&mut self, write: impl FnOnce(&mut [u8]) -> Option<usize>) -> bool {
         let Some(address) = self.free.pop() else { return false };
-        // SAFETY: addresses in `free` are those of frames for sending, which are inside the memory and ours. This one is
-        // in it only once, and was taken out of it.
+        // SAFETY: addresses in `free` are those of frames for sending, which are inside the memory and ours. This one
+        // is in it only once, and was taken out of it.
         let room = unsafe {
             slice::from_raw_parts_mut(self.memory.start.as_ptr().add(address as usize), ROOM_BYTES)
         };
