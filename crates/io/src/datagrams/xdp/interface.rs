@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, netdevice, socket_with};
 
-use super::super::frame::Unfinished;
+use super::super::frame::{ETHERNET_BYTES, Unfinished};
+use super::FRAME_BYTES_MAX;
 use super::program::{Purpose, program};
 use super::system_calls::{self, MapKind, Place, attach, create_map, load, set_entry};
 use crate::sync;
@@ -81,7 +82,8 @@ impl Interface {
             .map_err(XdpError::at("open a socket"))?;
         let index = netdevice::name_to_index(&socket, name).map_err(XdpError::at("find the interface"))?;
         let packet_bytes_max = system_calls::packet_bytes_max(socket.as_fd(), name)
-            .map_err(XdpError::at("ask for the length of its packets"))?;
+            .map_err(XdpError::at("ask for the length of its packets"))?
+            .min(FRAME_BYTES_MAX - ETHERNET_BYTES);
         let ports =
             create_map(MapKind::Numbers, queues).map_err(XdpError::at("create a map for a program"))?;
         let sockets =
@@ -121,7 +123,7 @@ impl Interface {
         load_for(address, place, &self.ports, &self.sockets)
     }
 
-    /// Maximum bytes of a packet, the header of Ethernet excluded.
+    /// Maximum bytes of a packet that has room in the interface and in a frame of ours, the header of Ethernet excluded.
     pub(super) fn packet_bytes_max(&self) -> usize {
         self.packet_bytes_max
     }

@@ -143,16 +143,19 @@ impl<T: Copy> Ring<T> {
         self.producer().load(Ordering::Acquire).wrapping_sub(self.own).min(self.len)
     }
 
-    /// The entry that waits at this place; there must be that many.
-    fn waiting_entry(&self, place: u32) -> T {
+    /// The first entry that waits; there must be one.
+    fn first(&self) -> T {
         // SAFETY: the kernel has written the entry before it has raised the number that `waiting` has loaded, and does
-        // not write it again before `read` has raised ours. Any bytes are numbers.
-        unsafe { self.entry(self.own.wrapping_add(place)).read() }
+        // not write it again before `release` has raised ours. Any bytes are numbers.
+        unsafe { self.entry(self.own).read() }
     }
 
-    /// Gives entries that were read back to the kernel.
-    fn read(&mut self, count: u32) {
-        self.own = self.own.wrapping_add(count);
+    /// Takes the first entry out. [`Self::release`] gives its place to the kernel.
+    fn skip(&mut self) {
+        self.own = self.own.wrapping_add(1);
+    }
+
+    fn release(&mut self) {
         self.consumer().store(self.own, Ordering::Release);
     }
 
@@ -220,10 +223,9 @@ impl Rings {
     /// Gives the frames that have come to `take`, in their order, until it returns false for one, which then waits for
     /// the next call. Returns the number of those that were taken.
     pub(super) fn receive(&mut self, mut take: impl FnMut(&[u8]) -> bool) -> u32 {
-        let waiting = self.receive.waiting();
         let mut taken = 0;
-        while taken < waiting {
-            let Descriptor { address, len, .. } = self.receive.waiting_entry(taken);
+        for _ in 0..self.receive.waiting() {
+            let Descriptor { address, len, .. } = self.receive.first();
             let room = address - address % ROOM_BYTES as u64;
             let is_ours = room < u64::from(RECEIVED_MAX) * ROOM_BYTES as u64;
             let is_inside = address % ROOM_BYTES as u64 + u64::from(len) <= ROOM_BYTES as u64;
@@ -239,11 +241,13 @@ impl Rings {
                 // The fill ring has room for all frames for receiving.
                 self.fill.write(room);
             }
+            // Now, so that a panic in `take` leaves each frame in one ring.
+            self.receive.skip();
             taken += 1;
         }
         if taken > 0 {
             self.fill.publish();
-            self.receive.read(taken);
+            self.receive.release();
         }
         taken
     }
@@ -283,8 +287,9 @@ impl Rings {
     /// Takes back the frames that were sent.
     pub(super) fn reclaim(&mut self) {
         let waiting = self.completion.waiting();
-        for place in 0..waiting {
-            let address = self.completion.waiting_entry(place);
+        for _ in 0..waiting {
+            let address = self.completion.first();
+            self.completion.skip();
             let address = address - address % ROOM_BYTES as u64;
             let is_for_sending =
                 (u64::from(RECEIVED_MAX) * ROOM_BYTES as u64..MEMORY_BYTES as u64).contains(&address);
@@ -293,7 +298,7 @@ impl Rings {
             }
         }
         if waiting > 0 {
-            self.completion.read(waiting);
+            self.completion.release();
         }
     }
 }
