@@ -123,7 +123,7 @@ impl Interface {
         load_for(address, place, &self.ports, &self.sockets)
     }
 
-    /// Maximum bytes of a packet that has room in the interface and in a frame of ours, the header of Ethernet excluded.
+    /// Maximum bytes of a packet that has room in the interface and in our frames, the header of Ethernet excluded.
     pub(super) fn packet_bytes_max(&self) -> usize {
         self.packet_bytes_max
     }
