@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use alluvium_client::Client;
@@ -12,7 +12,8 @@ use serde_json::Value;
 const OWN_NETWORK: &str = "ALLUVIUM_TEST_OWN_NETWORK";
 const SERVER: &str = "10.78.0.1";
 
-/// Waits for its end of the wire, serves, and shows what is left in the interface.
+/// Waits for its end of the wire, serves until it reads another line or the test ends, and shows what is left in the
+/// interface.
 const SCRIPT: &str = "
 echo ready
 read line
@@ -20,7 +21,10 @@ ip link set lo up
 ip addr add 10.78.0.1/24 dev server
 ip addr add fd78::1/64 dev server nodad
 ip link set server up
-\"$0\" serve --cache 64MiB --allow-remote --udp 0 --log json \"$@\"
+\"$0\" serve --cache 64MiB --allow-remote --udp 0 --log json \"$@\" &
+read line
+[ \"$line\" = wait ] || kill -9 $!
+wait
 ip -o link show server
 ";
 
@@ -55,6 +59,7 @@ fn ip(arguments: &str) {
 /// A server at the other end of a wire.
 struct Remote {
     script: Child,
+    input: ChildStdin,
     output: BufReader<ChildStdout>,
     /// What it has said before it served.
     said: Value,
@@ -87,7 +92,8 @@ impl Remote {
         ip("addr add 10.78.0.2/24 dev client");
         ip("addr add fd78::2/64 dev client nodad");
         ip("link set client up");
-        script.stdin.take().unwrap().write_all(b"go\n").unwrap();
+        let mut input = script.stdin.take().unwrap();
+        input.write_all(b"go\n").unwrap();
         let mut lines = BufReader::new(script.stderr.take().unwrap()).lines().map(|line| {
             let line = line.unwrap();
             serde_json::from_str::<Value>(&line).unwrap_or_else(|error| panic!("{error}: {line}"))
@@ -95,13 +101,15 @@ impl Remote {
         let said = lines.next().unwrap();
         if said["error"].as_str().is_some_and(|error| error.contains("permitted")) {
             println!("skipped: {said}");
+            drop(input);
+            script.wait().unwrap();
             return None;
         }
         let serving = lines.next().unwrap();
         assert_eq!(serving["message"], "serving", "{said}");
         std::thread::spawn(move || lines.for_each(drop));
         let address = |name: &str| serving[name].as_str().unwrap().parse().unwrap();
-        let server = Self { script, output, said, tcp: address("address"), udp: address("udp") };
+        let server = Self { script, input, output, said, tcp: address("address"), udp: address("udp") };
         // The two ends of the wire need a moment to find each other.
         let end = Instant::now() + Duration::from_secs(20);
         while TcpStream::connect_timeout(&server.tcp, Duration::from_secs(2)).is_err() {
@@ -157,8 +165,15 @@ impl Remote {
         }
     }
 
-    /// What `ip` says about the interface when the server has ended.
+    /// What `ip` says about the interface when the server has ended by itself.
     fn left(mut self) -> String {
+        self.input.write_all(b"wait\n").unwrap();
+        self.left_killed()
+    }
+
+    /// What `ip` says about the interface when the server was killed.
+    fn left_killed(mut self) -> String {
+        drop(self.input);
         let mut left = String::new();
         self.output.read_to_string(&mut left).unwrap();
         assert!(self.script.wait().unwrap().success());
@@ -220,11 +235,8 @@ fn a_killed_server_leaves_no_program_in_the_interface() {
         server.exercise();
     }
     assert!(server.counted("datagram_frames_received") > 0);
-    let text = server.ask("INFO server");
-    let process = text.lines().find_map(|line| line.strip_prefix("process_id:")).unwrap();
     assert!(server.shown().contains("xdp"));
-    assert!(Command::new("kill").args(["-9", process.trim()]).status().unwrap().success());
-    assert!(!server.left().contains("xdp"));
+    assert!(!server.left_killed().contains("xdp"));
 }
 
 /// Where the program runs at the entrance of the network stack, datagrams that a sender of this machine has left
