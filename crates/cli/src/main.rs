@@ -71,7 +71,7 @@ enum Command {
     /// Run a benchmark
     Bench(commands::bench::Options),
     /// Serve a database over the Redis protocol
-    Serve(commands::serve::Options),
+    Serve(Box<commands::serve::Options>),
 }
 
 fn main() -> ExitCode {

@@ -6,8 +6,8 @@
 //! Beside them, [`datagrams`] sends and receives datagrams in bursts.
 //!
 //! Architecture invariant: this crate knows nothing of keys, tables or plans. `unsafe` lives in its leaf modules
-//! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`, `datagrams::system_calls`),
-//! behind safe surfaces.
+//! only (`memory`, `allocator`, `append_buffer`, `file_storage::ring*`, `calibrate::raw`, `datagrams::system_calls`,
+//! `datagrams::xdp::system_calls`, `datagrams::xdp::rings`), behind safe surfaces.
 
 mod aligned_buffer;
 mod allocator;

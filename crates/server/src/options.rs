@@ -38,6 +38,11 @@ pub struct ServerOptions {
     pub udp_hands_over: bool,
     /// How long a worker polls for datagrams after the last ones came, before it sleeps. Default not at all.
     pub udp_poll: Duration,
+    /// The network interface from which workers take datagrams in frames, past the network stack and the packet filter
+    /// (AF_XDP, on Linux): each worker those that come in its own queue of the interface. The IP address of `address`
+    /// must be one of the interface. Where that is not possible, the server says so and uses sockets alone. Default
+    /// none.
+    pub udp_interface: Option<String>,
     /// The file of a Unix socket where clients may connect, too. Default none.
     pub unix_socket: Option<PathBuf>,
     /// Permissions of that file. Default 0o700: the server's user alone.
@@ -192,6 +197,7 @@ impl Default for ServerOptions {
             udp_mode: UdpMode::Shared,
             udp_hands_over: false,
             udp_poll: Duration::ZERO,
+            udp_interface: None,
             unix_socket: None,
             unix_socket_mode: 0o700,
             #[cfg(feature = "tls")]

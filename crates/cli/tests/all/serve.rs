@@ -3,6 +3,8 @@
 #![cfg(unix)]
 
 mod configured;
+#[cfg(target_os = "linux")]
+mod frames;
 mod logged;
 #[cfg(target_os = "linux")]
 mod surviving;

@@ -75,9 +75,38 @@ impl Burst {
         self.received.clear();
     }
 
-    /// The bytes of all slots, one after the other.
-    pub(super) fn slot_bytes(&mut self) -> &mut [u8] {
-        &mut self.bytes
+    /// Number of slots that are used.
+    pub(super) fn used(&self) -> usize {
+        self.received.len()
+    }
+
+    /// The bytes of the free slots, one after the other.
+    pub(super) fn free_bytes(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.received.len() * SLOT_BYTES..self.slots * SLOT_BYTES]
+    }
+
+    /// Adds a datagram: to the last slot, if it continues a train of the same peer there, else to the next. Returns
+    /// false if there is no room.
+    pub(super) fn add(&mut self, peer: SocketAddr, datagram: &[u8]) -> bool {
+        let len = datagram.len();
+        let place = self.received.len().wrapping_sub(1);
+        if let Some(last) = self.received.last_mut()
+            && last.peer == peer
+            && (1..=last.segment_bytes).contains(&len)
+            // The last one is as long as the others.
+            && last.len.is_multiple_of(last.segment_bytes)
+            && last.len + len <= SLOT_BYTES
+        {
+            let start = place * SLOT_BYTES + last.len;
+            self.bytes[start..start + len].copy_from_slice(datagram);
+            last.len += len;
+            return true;
+        }
+        let Some(slot) = self.next_slot() else { return false };
+        let Some(room) = slot.get_mut(..len) else { return false };
+        room.copy_from_slice(datagram);
+        self.push(Some(peer), len, len);
+        true
     }
 
     /// The bytes of the next slot; `None` if all are used.

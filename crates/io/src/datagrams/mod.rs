@@ -3,15 +3,19 @@
 //! [`Datagrams`] has three implementations. [`SystemDatagrams`] is a UDP socket: on Linux with `recvmmsg` and
 //! `sendmmsg`, and with trains, which are equally long datagrams to one peer that pass the network stack as one (GSO
 //! and GRO); elsewhere with one system call a datagram ([`PlainDatagrams`]). [`SimulatedDatagrams`] is an end of a
-//! network in memory that loses, doubles and reorders by a seed.
+//! network in memory that loses, doubles and reorders by a seed. On Linux, a fourth one also receives frames past the
+//! network stack (`InterfaceDatagrams`, AF_XDP).
 //!
 //! Goals: no allocation after the start, bounded memory, a datagram costs a fraction of a system call. Non-goals:
 //! reliability, flow control.
+//!
+//! A [`Frame`] is what carries a datagram in an Ethernet.
 //!
 //! `quinn-udp` sends one train a call and does not say how many datagrams the system dropped; `nix` has one segment
 //! length for all messages of a call. So the calls are made here, in the leaf module `system_calls`.
 
 mod burst;
+mod frame;
 mod outgoing;
 mod plain;
 mod simulated;
@@ -21,17 +25,24 @@ mod socket;
 mod system_calls;
 #[cfg(test)]
 mod tests;
+#[cfg(target_os = "linux")]
+mod xdp;
 
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 pub use burst::Burst;
+pub use frame::{Frame, Link, NoDatagram, Unfinished};
+#[doc(hidden)]
+pub use frame::{fuzz_frame, fuzz_frame_samples};
 pub use outgoing::Outgoing;
 pub use plain::PlainDatagrams;
 pub use simulated::{NetworkFaults, SimulatedDatagrams, SimulatedNetwork};
 #[cfg(target_os = "linux")]
 pub use socket::BurstSocket;
+#[cfg(target_os = "linux")]
+pub use xdp::{InterfaceDatagrams, XdpError, XdpQueues, receive_frames};
 
 /// The best kind of UDP socket of this system.
 #[cfg(target_os = "linux")]
@@ -39,6 +50,26 @@ pub type SystemDatagrams = BurstSocket;
 /// The best kind of UDP socket of this system.
 #[cfg(not(target_os = "linux"))]
 pub type SystemDatagrams = PlainDatagrams;
+
+/// A UDP socket that can have a queue of a network interface beside it, where this system has such queues.
+#[cfg(target_os = "linux")]
+pub type ServerDatagrams = InterfaceDatagrams;
+/// A UDP socket that can have a queue of a network interface beside it, where this system has such queues.
+#[cfg(not(target_os = "linux"))]
+pub type ServerDatagrams = PlainDatagrams;
+
+/// Frames that passed the network stack by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FrameCounts {
+    /// Datagrams received in frames.
+    pub received: u64,
+    /// Datagrams sent in frames.
+    pub sent: u64,
+    /// Frames that had no whole datagram for this address.
+    pub refused: u64,
+    /// Frames for this address that the system has dropped because too many waited.
+    pub dropped: u64,
+}
 
 /// An address that receives and sends datagrams in bursts. Only [`Datagrams::wait`] waits.
 pub trait Datagrams {
@@ -64,6 +95,11 @@ pub trait Datagrams {
 
     /// Number of datagrams for this address that the system has dropped because too many waited, if it says so.
     fn dropped(&self) -> u64;
+
+    /// The datagrams that came and went in frames past the network stack; they are among all others.
+    fn frames(&self) -> FrameCounts {
+        FrameCounts::default()
+    }
 
     /// The address.
     fn local_address(&self) -> SocketAddr;

@@ -47,10 +47,10 @@ pub(super) fn is_passing(error: &io::Error) -> bool {
 
 /// Waits until a datagram has come, or for this long.
 #[cfg(unix)]
-pub(super) fn wait(socket: &UdpSocket, timeout: Duration) -> io::Result<()> {
+pub(super) fn wait(socket: impl AsFd, timeout: Duration) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let timeout = Timespec { tv_sec: timeout.as_secs() as _, tv_nsec: timeout.subsec_nanos().into() };
-    match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timeout)) {
+    match poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timeout)) {
         Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
         Err(error) => Err(error.into()),
     }

@@ -38,6 +38,35 @@ impl BurstSocket {
         Ok(Self { socket, address, has_trains, dropped: 0, dropped_low: 0 })
     }
 
+    /// Adds what has come to `burst`, as far as there is room.
+    pub(super) fn receive_more(&mut self, burst: &mut Burst) -> io::Result<()> {
+        if burst.is_full() {
+            return Ok(());
+        }
+        match system_calls::receive(self.socket.as_fd(), burst) {
+            Ok(Some(dropped)) => {
+                self.dropped += u64::from(dropped.wrapping_sub(self.dropped_low));
+                self.dropped_low = dropped;
+            }
+            Ok(None) => {}
+            Err(error) if is_passing(&error) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    /// Sends `trains` of `outgoing`; returns the number of datagrams that the system took.
+    pub(super) fn send_trains(&mut self, outgoing: &Outgoing, trains: &[Train]) -> io::Result<usize> {
+        if trains.is_empty() {
+            return Ok(0);
+        }
+        if self.has_trains {
+            return self.send(outgoing, trains);
+        }
+        let each: Vec<Train> = trains.iter().flat_map(|train| datagrams_of(*train)).collect();
+        self.send(outgoing, &each)
+    }
+
     /// Sends `trains`, each as one message; returns the number of datagrams that the system took.
     fn send(&mut self, outgoing: &Outgoing, trains: &[Train]) -> io::Result<usize> {
         let (mut sent, mut next) = (0, 0);
@@ -86,28 +115,12 @@ fn datagrams_of(train: Train) -> Vec<Train> {
 impl Datagrams for BurstSocket {
     fn receive_burst(&mut self, burst: &mut Burst) -> io::Result<usize> {
         burst.clear();
-        match system_calls::receive(self.socket.as_fd(), burst) {
-            Ok(Some(dropped)) => {
-                self.dropped += u64::from(dropped.wrapping_sub(self.dropped_low));
-                self.dropped_low = dropped;
-            }
-            Ok(None) => {}
-            Err(error) if is_passing(&error) => {}
-            Err(error) => return Err(error),
-        }
+        self.receive_more(burst)?;
         Ok(burst.len())
     }
 
     fn send_burst(&mut self, outgoing: &mut Outgoing) -> io::Result<usize> {
-        if outgoing.is_empty() {
-            return Ok(0);
-        }
-        let sent = if self.has_trains {
-            self.send(outgoing, outgoing.trains())
-        } else {
-            let each: Vec<Train> = outgoing.trains().iter().flat_map(|train| datagrams_of(*train)).collect();
-            self.send(outgoing, &each)
-        };
+        let sent = self.send_trains(outgoing, outgoing.trains());
         outgoing.clear();
         sent
     }

@@ -49,15 +49,15 @@ fn set_option(socket: BorrowedFd<'_>, level: libc::c_int, name: libc::c_int) -> 
     if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Receives what has come into the slots of `burst`, which is empty. Returns how many datagrams the system has dropped
-/// so far, if it says so.
+/// Receives what has come into the free slots of `burst`. Returns how many datagrams the system has dropped so far, if
+/// it says so.
 pub(super) fn receive(socket: BorrowedFd<'_>, burst: &mut Burst) -> io::Result<Option<u32>> {
-    let slots = burst.slots();
+    let slots = burst.slots() - burst.used();
     let mut addresses = [const { MaybeUninit::<Address>::uninit() }; SLOTS_MAX];
     let mut controls = [const { MaybeUninit::<Control>::uninit() }; SLOTS_MAX];
     let mut vectors = [const { MaybeUninit::<libc::iovec>::uninit() }; SLOTS_MAX];
     let mut messages = [const { MaybeUninit::<libc::mmsghdr>::uninit() }; SLOTS_MAX];
-    let chunks = burst.slot_bytes().chunks_exact_mut(SLOT_BYTES);
+    let chunks = burst.free_bytes().chunks_exact_mut(SLOT_BYTES);
     for (number, slot) in chunks.enumerate().take(slots) {
         vectors[number].write(libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: slot.len() });
         let mut message = empty_message();

@@ -162,3 +162,28 @@ fn a_simulated_network_loses_doubles_and_reorders() {
     distinct.dedup();
     assert!(distinct.len() < 245 && distinct.len() < received.len() && !received.is_sorted());
 }
+
+proptest::proptest! {
+    #[test]
+    fn a_burst_keeps_what_is_added(
+        added in proptest::collection::vec((0..3_u16, 0..5_usize, 0..3_usize), 0..300),
+        slots in 1..6_usize,
+    ) {
+        let mut burst = Burst::new(slots);
+        let mut expected: Vec<(SocketAddr, Vec<u8>)> = Vec::new();
+        for (number, (peer, len, times)) in added.into_iter().enumerate() {
+            let peer = SocketAddr::from(([10, 0, 0, 1], peer));
+            for _ in 0..times * 20 {
+                let datagram = vec![number as u8; [0, 1, 60, 64, 1_400][len]];
+                if !burst.add(peer, &datagram) {
+                    assert!(burst.is_full());
+                    break;
+                }
+                expected.push((peer, datagram));
+            }
+        }
+        let found: Vec<_> = burst.datagrams().map(|(peer, bytes)| (peer, bytes.to_vec())).collect();
+        assert_eq!(burst.len(), found.len());
+        assert_eq!(found, expected);
+    }
+}

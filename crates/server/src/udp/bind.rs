@@ -4,13 +4,15 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use alluvium_io::SystemClock;
-use alluvium_io::datagrams::{Datagrams as _, SystemDatagrams};
+#[cfg(target_os = "linux")]
+use alluvium_io::datagrams::XdpQueues;
+use alluvium_io::datagrams::{Datagrams as _, ServerDatagrams};
 
 use super::{Directing, Handing, Way};
 use crate::{ServerError, ServerOptions, Store};
 
 /// The socket of a worker, and its ends of the rings where requests are handed over, if they are.
-pub(crate) type WorkerSocket = (SystemDatagrams, Option<Handing>);
+pub(crate) type WorkerSocket = (ServerDatagrams, Option<Handing>);
 
 /// The sockets of all workers, in their order, and what they tell clients.
 pub(crate) struct Bound {
@@ -60,9 +62,12 @@ pub(crate) fn bind(
             }
         };
         let address = SocketAddr::new(ip, port);
-        let socket = SystemDatagrams::bind(address)
+        let socket = ServerDatagrams::bind(address)
             .map_err(ServerError::io(format!("receive datagrams at {address}")))?;
         sockets.push(socket);
+    }
+    if let Some(interface) = &options.udp_interface {
+        receive_frames(&mut sockets, interface);
     }
     let addresses: Vec<SocketAddr> = sockets.iter().map(|socket| socket.local_address()).collect();
     let way = Way { mode: options.udp_mode, hands_over: options.udp_hands_over };
@@ -73,4 +78,28 @@ pub(crate) fn bind(
         sockets.iter().map(|_| None).collect()
     };
     Ok(Some(Bound { sockets: sockets.into_iter().zip(handing).collect(), directing }))
+}
+
+/// Lets the sockets receive frames of this interface. Where that is not possible, datagrams come by the sockets alone.
+#[cfg(target_os = "linux")]
+fn receive_frames(sockets: &mut [ServerDatagrams], interface: &str) {
+    match alluvium_io::datagrams::receive_frames(sockets, interface) {
+        Ok(XdpQueues { queues, is_in_driver, is_zero_copy }) => tracing::info!(
+            interface,
+            queues,
+            workers = sockets.len(),
+            driver = is_in_driver,
+            zero_copy = is_zero_copy,
+            "datagrams come in frames of the interface"
+        ),
+        Err(error) => {
+            tracing::warn!(interface, %error, "datagrams come by sockets: no frames of the interface")
+        }
+    }
+}
+
+/// Says that datagrams come by the sockets alone.
+#[cfg(not(target_os = "linux"))]
+fn receive_frames(_sockets: &mut [ServerDatagrams], interface: &str) {
+    tracing::warn!(interface, "datagrams come by sockets: this system has no AF_XDP");
 }

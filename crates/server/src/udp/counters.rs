@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use alluvium_io::datagrams::FrameCounts;
+
 use crate::metrics::Metric;
 
 /// What is counted.
@@ -22,9 +24,12 @@ pub(crate) enum Figure {
     Paused,
     Unsent,
     Dropped,
+    FramesReceived,
+    FramesSent,
+    FramesRefused,
 }
 
-const LEN: usize = 15;
+const LEN: usize = 18;
 
 /// In the order of [`Figure`].
 const METRICS: [Metric; LEN] = [
@@ -58,6 +63,9 @@ const METRICS: [Metric; LEN] = [
     Metric::counter("datagrams_paused", "Datagrams dropped during a pause (CLIENT PAUSE)."),
     Metric::counter("datagrams_unsent", "Replies that the system did not take."),
     Metric::counter("datagrams_dropped", "Datagrams that the system dropped because too many waited."),
+    Metric::counter("datagram_frames_received", "Datagrams received in frames, past the network stack."),
+    Metric::counter("datagram_frames_sent", "Datagrams sent in frames, past the network stack."),
+    Metric::counter("datagram_frames_refused", "Frames dropped because they had no whole datagram."),
 ];
 
 /// Counters of one worker. Only it writes them. None orders other memory.
@@ -74,6 +82,13 @@ impl Counters {
 
     pub(super) fn set(&self, figure: Figure, number: u64) {
         self.0[figure as usize].store(number, Ordering::Relaxed);
+    }
+
+    /// Sets the figures about frames.
+    pub(super) fn set_frames(&self, counts: FrameCounts) {
+        self.set(Figure::FramesReceived, counts.received);
+        self.set(Figure::FramesSent, counts.sent);
+        self.set(Figure::FramesRefused, counts.refused);
     }
 
     #[cfg(test)]
@@ -115,6 +130,9 @@ mod tests {
             (Figure::Paused, "datagrams_paused"),
             (Figure::Unsent, "datagrams_unsent"),
             (Figure::Dropped, "datagrams_dropped"),
+            (Figure::FramesReceived, "datagram_frames_received"),
+            (Figure::FramesSent, "datagram_frames_sent"),
+            (Figure::FramesRefused, "datagram_frames_refused"),
         ];
         assert_eq!(all.len(), LEN);
         for (figure, name) in all {

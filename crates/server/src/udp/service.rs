@@ -135,6 +135,7 @@ impl<D: Datagrams> Service<D> {
             came += handing.taken().len();
         }
         if came == 0 {
+            counters.set_frames(socket.frames());
             return Ok((0, 0));
         }
         counters.add(Figure::Bursts, u64::from(received > 0));
@@ -213,7 +214,9 @@ impl<D: Datagrams> Service<D> {
         }
         batch.look_up();
         counters.add(Figure::Requests, executed);
-        self.replies.send(&mut self.socket, counters)?;
+        let sent = self.replies.send(&mut self.socket, counters);
+        counters.set_frames(self.socket.frames());
+        sent?;
         Ok((came, executed))
     }
 }

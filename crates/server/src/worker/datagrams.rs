@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alluvium_io::datagrams::SystemDatagrams;
+use alluvium_io::datagrams::ServerDatagrams;
 
 use super::{DATAGRAMS_TOKEN, Worker};
 use crate::inbox::Inbox;
@@ -20,7 +20,7 @@ const TURN: Duration = Duration::from_micros(500);
 
 /// The datagrams of a worker.
 pub(super) struct WorkerDatagrams {
-    service: Service<SystemDatagrams>,
+    service: Service<ServerDatagrams>,
     metrics: Arc<WorkerMetrics>,
     /// Those of all workers, to wake them.
     inboxes: Arc<[Arc<Inbox>]>,

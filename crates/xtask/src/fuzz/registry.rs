@@ -27,6 +27,11 @@ pub fn targets() -> Vec<Target> {
             samples: alluvium_protocol::fuzz::datagram_samples,
         },
         Target {
+            name: "frame",
+            run: alluvium_io::datagrams::fuzz_frame,
+            samples: alluvium_io::datagrams::fuzz_frame_samples,
+        },
+        Target {
             name: "dump",
             run: alluvium_protocol::fuzz::dump,
             samples: alluvium_protocol::fuzz::dump_samples,

@@ -30,7 +30,7 @@ use settings::Settings;
 use shares::Shares;
 #[cfg(target_os = "linux")]
 use values::Loss;
-use values::{Compression, Director};
+use values::{Compression, Director, Net};
 
 /// Options of `serve`.
 #[derive(Clone, Debug, clap::Args)]
@@ -67,11 +67,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     let limit = settings.memory.map(|size| size.0);
     // What receives and sends datagrams takes as much as what serves connections, the rings between workers no more.
-    let parts = match (settings.udp, server_options.udp_hands_over) {
-        (None, _) => 1,
-        (Some(_), false) => 2,
-        (Some(_), true) => 3,
-    };
+    // Frames take as much again.
+    let parts = 1
+        + usize::from(settings.udp.is_some())
+        + usize::from(server_options.udp_hands_over)
+        + usize::from(server_options.udp_interface.is_some());
     let users = server_options.workers.get() * parts;
     let shares = limit.map(|limit| Shares::of(limit, users)).transpose()?;
     if let Some(shares) = shares {
@@ -214,6 +214,10 @@ fn server_options(settings: &Settings) -> Result<ServerOptions, Failure> {
         udp_mode: settings.udp_mode.map_or(defaults.udp_mode, |mode| mode.0),
         udp_hands_over: settings.udp_direction == Some(Director::Software),
         udp_poll: settings.udp_poll.map_or(defaults.udp_poll, |time| time.0),
+        udp_interface: match &settings.net {
+            Some(Net::Xdp(interface)) => Some(interface.clone()),
+            Some(Net::Auto | Net::Sockets) | None => defaults.udp_interface.clone(),
+        },
         unix_socket: settings.unix_socket.clone(),
         unix_socket_mode: settings.unix_socket_mode.map_or(defaults.unix_socket_mode, |mode| mode.0),
         metrics_address: settings.metrics,

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::log;
 #[cfg(target_os = "linux")]
 use super::values::Loss;
-use super::values::{AccessMode, Acknowledged, Compression, Director, Mode, Size, Time};
+use super::values::{AccessMode, Acknowledged, Compression, Director, Mode, Net, Size, Time};
 use crate::failure::Failure;
 
 /// Before the name of a setting in the environment.
@@ -92,6 +92,11 @@ pub struct Settings {
     /// How long a worker polls for datagrams after the last ones, such as 50us; by default it sleeps at once
     #[arg(long, value_name = "TIME", requires = "udp")]
     pub udp_poll: Option<Time>,
+    /// How datagrams come: by sockets (also the meaning of auto, the default), or xdp:IFACE, also in frames of this
+    /// network interface, past the network stack and the packet filter (AF_XDP, Linux); what cannot come so comes by
+    /// sockets
+    #[arg(long, value_name = "HOW", requires = "udp")]
+    pub net: Option<Net>,
     /// File of a Unix socket where clients may connect, too
     #[arg(long, value_name = "FILE")]
     pub unix_socket: Option<PathBuf>,
@@ -240,6 +245,7 @@ impl Settings {
             udp_mode: self.udp_mode.or(other.udp_mode),
             udp_direction: self.udp_direction.or(other.udp_direction),
             udp_poll: self.udp_poll.or(other.udp_poll),
+            net: self.net.or(other.net),
             unix_socket: self.unix_socket.or(other.unix_socket),
             unix_socket_mode: self.unix_socket_mode.or(other.unix_socket_mode),
             metrics: self.metrics.or(other.metrics),

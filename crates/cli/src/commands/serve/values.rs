@@ -37,6 +37,15 @@ pub enum Director {
     Software,
 }
 
+/// How datagrams come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Net {
+    Auto,
+    Sockets,
+    /// Also in frames of the interface of this name.
+    Xdp(String),
+}
+
 /// How the evicted items of a cache are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compression(pub Codec);
@@ -133,6 +142,19 @@ impl FromStr for Director {
     }
 }
 
+impl FromStr for Net {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.strip_prefix("xdp:")) {
+            ("auto", _) => Ok(Self::Auto),
+            ("sockets", _) => Ok(Self::Sockets),
+            (_, Some(interface)) if !interface.is_empty() => Ok(Self::Xdp(interface.to_owned())),
+            _ => Err("expected auto, sockets, or xdp: and the name of a network interface".to_owned()),
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 impl FromStr for Loss {
     type Err = String;
@@ -201,8 +223,29 @@ impl<'de> Deserialize<'de> for Director {
     }
 }
 
+impl<'de> Deserialize<'de> for Net {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        from_text(deserializer)
+    }
+}
+
 impl<'de> Deserialize<'de> for Acknowledged {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         from_text(deserializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_come_in_three_ways() {
+        assert_eq!("auto".parse(), Ok(Net::Auto));
+        assert_eq!("sockets".parse(), Ok(Net::Sockets));
+        assert_eq!("xdp:eth0".parse(), Ok(Net::Xdp("eth0".to_owned())));
+        for text in ["", "xdp", "xdp:", "eth0", "AUTO"] {
+            assert!(text.parse::<Net>().is_err(), "{text}");
+        }
     }
 }
