@@ -5,6 +5,7 @@
 pub mod bloom_cluster;
 mod broadword;
 pub mod bucketed;
+pub mod chain_region;
 pub mod cuckoo;
 pub mod elias_fano;
 pub mod fences;

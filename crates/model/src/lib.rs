@@ -17,7 +17,8 @@ mod root;
 
 pub use error::{ModelError, positive, within};
 pub use plan::{
-    ChainedSpec, Filter, GARBAGE_SHARE_MAX, Growth, Index, LAST_GARBAGE_SHARE_MAX, LevelSpec, LevelsPlan,
-    LogSpec, Plan, PlanError, Sharding, TIERS_GARBAGE_SHARE_MAX, TableLayout, merge_delay_ns,
+    ChainedDirectory, ChainedSpec, Filter, GARBAGE_SHARE_MAX, Growth, Index, LAST_GARBAGE_SHARE_MAX,
+    LevelSpec, LevelsPlan, LogSpec, Plan, PlanError, Sharding, TIERS_GARBAGE_SHARE_MAX, TableLayout,
+    merge_delay_ns,
 };
 pub use popularity::{KeyDistribution, KeyGroup, RequestStream};

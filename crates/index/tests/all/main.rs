@@ -3,6 +3,7 @@
 
 mod bloom_cluster_model;
 mod bucketed_model;
+mod chain_region_model;
 mod cuckoo_model;
 mod cuckoo_stress;
 mod elias_fano_agrees_with_binary_search;

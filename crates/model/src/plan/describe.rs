@@ -2,15 +2,13 @@
 
 use std::fmt;
 
-use super::{ChainedSpec, Filter, Growth, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
+use super::{Filter, Growth, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
 impl fmt::Display for Plan {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Levels(plan) => plan.fmt(out),
-            Self::Chained(ChainedSpec { chain_length_mean }) => {
-                write!(out, "log chained from a directory, {chain_length_mean} keys a chain")
-            }
+            Self::Chained(spec) => spec.fmt(out),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Plan {
 
     /// SkimpyStash with ten keys a chain.
     pub fn skimpystash() -> Self {
-        Self::Chained(ChainedSpec { chain_length_mean: 10.0 })
+        Self::Chained(ChainedSpec::of_length(10.0))
     }
 
     /// Looks a named plan up among [`NAMES`](Self::NAMES).

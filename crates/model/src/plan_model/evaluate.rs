@@ -1,8 +1,8 @@
 //! [`PlanModel`]: computes what a plan costs from the plan, a workload and rules.
 
 use crate::error::{ModelError, within};
-use crate::models::{Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
-use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
+use crate::models::{ChainDirectory, Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
+use crate::plan::{ChainedDirectory, ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
 use super::level_state::LevelState;
 use super::residency::{Residency, Structure};
@@ -358,11 +358,17 @@ impl PlanModel {
     fn chained(&self, spec: &ChainedSpec) -> Result<PlanCost, ModelError> {
         let is_updated = self.workload.fresh_share < 1.0;
         let written = self.workload.written_bytes();
+        let (directory, filter_bits) = match spec.directory {
+            ChainedDirectory::Base => (ChainDirectory::Base, 0),
+            ChainedDirectory::Enhanced { filter_bits } => (ChainDirectory::Enhanced, filter_bits),
+        };
         let design = SkimpyStash {
             chain_length: spec.chain_length_mean,
-            garbage_share: if is_updated { self.rules.garbage_share } else { 0.0 },
+            garbage_share: if is_updated { spec.garbage_share_max } else { 0.0 },
+            pointer_bytes: f64::from(spec.pointer_bytes),
+            filter_bits: f64::from(filter_bits),
             item_bytes: written + self.rules.log_record_bytes,
-            ..SkimpyStash::new(self.rules.chain_directory)
+            ..SkimpyStash::new(directory)
         };
         let mut cost = design.cost(&self.workload.keys)?;
         // The model counts records; what the user wrote is smaller.

@@ -1,7 +1,6 @@
 //! [`Rules`]: the bytes that storing costs besides the items.
 
 use crate::error::{ModelError, within};
-use crate::models::ChainDirectory;
 use crate::plan::{GARBAGE_SHARE_MAX, LAST_GARBAGE_SHARE_MAX, TIERS_GARBAGE_SHARE_MAX};
 
 /// Minimum bytes of key and value at which a value counts as long: 128 and a usual key.
@@ -73,13 +72,10 @@ pub struct Rules {
     /// Obsolete versions in all tiering levels above the last, as a share of the live items, from which on the place
     /// that has most of them is merged with what the next level has there.
     pub tiers_garbage_max: f64,
-    /// Garbage in a last level that is tiering, as a share of the level, at which a container is rewritten. Also
-    /// applies to the log of a chained plan.
+    /// Garbage in a last level that is tiering, as a share of the level, at which a container is rewritten.
     pub garbage_share: f64,
     /// Whether compaction of a leveling level rewrites tables of the next one that are partly outside, as in LevelDB.
     pub false_overlaps: bool,
-    /// Directory of a chained plan.
-    pub chain_directory: ChainDirectory,
     /// Whether filters and indexes are written into the tables.
     pub stored_indexes: bool,
 }
@@ -118,7 +114,6 @@ impl Rules {
             tiers_garbage_max: TIERS_GARBAGE_SHARE_MAX,
             garbage_share: LAST_GARBAGE_SHARE_MAX,
             false_overlaps: false,
-            chain_directory: ChainDirectory::Enhanced,
             stored_indexes: true,
         }
     }

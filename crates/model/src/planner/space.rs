@@ -1,6 +1,8 @@
 //! [`Space`]: the plans among which the planner chooses.
 
-use crate::plan::{ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Sharding, TableLayout};
+use crate::plan::{
+    ChainedDirectory, ChainedSpec, Filter, Growth, Index, LevelSpec, LogSpec, Sharding, TableLayout,
+};
 
 /// Maximum number of runs of a level that is bounded by its share of the items. Under a memory limit the log is small,
 /// and the share takes many of its runs.
@@ -36,6 +38,8 @@ pub struct Space {
     pub static_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,
+    /// Shares of garbage in the log of a chained plan.
+    pub chain_garbage_shares: Vec<f64>,
     /// How the hash space is cut.
     pub sharding: Sharding,
     /// The log in front.
@@ -58,6 +62,7 @@ impl Default for Space {
             tag_bits: vec![6, 8, 10, 12, 13, 14, 15],
             static_bits: vec![4, 7, 10, 13],
             chain_lengths: vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0],
+            chain_garbage_shares: vec![0.1, 0.2, 0.3, 0.4],
             sharding: Sharding::default(),
             log: LogSpec::default(),
         }
@@ -123,7 +128,15 @@ impl Space {
     }
 
     pub(super) fn chains(&self) -> impl Iterator<Item = ChainedSpec> + '_ {
-        self.chain_lengths.iter().map(|&chain_length_mean| ChainedSpec { chain_length_mean })
+        let directories = [ChainedDirectory::Base, ChainedDirectory::default()];
+        let of_directory = move |directory| {
+            self.chain_lengths.iter().flat_map(move |&chain_length_mean| {
+                let spec = ChainedSpec { directory, ..ChainedSpec::of_length(chain_length_mean) };
+                let shares = self.chain_garbage_shares.iter();
+                shares.map(move |&garbage_share_max| ChainedSpec { garbage_share_max, ..spec })
+            })
+        };
+        directories.into_iter().flat_map(of_directory)
     }
 }
 

@@ -28,6 +28,7 @@ mod replay;
 mod scale;
 mod silt_8;
 mod skimpy_4;
+mod skimpy_8;
 mod slb;
 mod slb_2_11;
 mod slb_2_12;
@@ -109,6 +110,7 @@ const FIGURES: &[(&str, Draw)] = &[
     ("mica-table-5.1", mica_table_5_1::draw),
     ("silt-8", silt_8::draw),
     ("skimpy-4", skimpy_4::draw),
+    ("skimpy-8", skimpy_8::draw),
     ("slb-2.7", slb_2_7::draw),
     ("slb-2.8", slb_2_8::draw),
     ("slb-2.11", slb_2_11::draw),

@@ -8,6 +8,7 @@ use alluvium_base::checksum::checksum64;
 use alluvium_index::bloom_cluster::{
     BloomCluster, ClusterDirectory, ClusterWriter, Column, ColumnBuilder, Packing,
 };
+use alluvium_index::chain_region::{ChainRegion, Choice, Pointer, SlotShape};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
@@ -25,6 +26,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "elias-fano", run: elias_fano, samples: || vec![EliasFano::new(&highs()).to_bytes()] },
         Target { name: "page-fences", run: page_fences, samples: page_fences_samples },
         Target { name: "slot-fences", run: slot_fences, samples: slot_fences_samples },
+        Target { name: "chain-region", run: chain_region, samples: chain_region_samples },
         Target { name: "cuckoo-table", run: cuckoo_table, samples: || vec![table().to_bytes()] },
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
@@ -113,6 +115,40 @@ fn page_fences(bytes: &[u8]) {
             }
         }
     }
+}
+
+const CHAIN_SHAPES: [SlotShape; 2] =
+    [SlotShape { pointer_bytes: 4, filter_bytes: 0 }, SlotShape { pointer_bytes: 5, filter_bytes: 10 }];
+
+fn chain_region(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        for shape in CHAIN_SHAPES {
+            let Ok((mut region, len)) = ChainRegion::read_from(bytes, shape, 3) else { continue };
+            assert!(len <= bytes.len());
+            for hash in probes() {
+                let slot = match region.choose(hash) {
+                    Choice::Slot(slot) | Choice::Walk(slot, _) => slot,
+                };
+                region.push(slot, hash, Pointer(7));
+                assert!(region.chains_of(hash).any(|chain| chain == (slot, Pointer(7))));
+            }
+        }
+    }
+}
+
+fn chain_region_samples() -> Vec<Vec<u8>> {
+    let sample = |shape| {
+        let mut region = ChainRegion::new(shape, 3, 20);
+        for (number, hash) in (1..).zip(hashes()) {
+            if let Choice::Slot(slot) = region.choose(hash) {
+                region.push(slot, hash, Pointer(number));
+            }
+        }
+        let mut bytes = Vec::new();
+        region.write_to(&mut bytes);
+        bytes
+    };
+    CHAIN_SHAPES.map(sample).to_vec()
 }
 
 fn page_fences_samples() -> Vec<Vec<u8>> {
