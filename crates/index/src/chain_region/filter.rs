@@ -8,8 +8,8 @@ const PROBES: u32 = 6;
 /// An odd number with as many ones as zeros.
 const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The bits of a key, by double hashing. Keys of one slot share leading bits of a half of their hashes, so the bits come
-/// from both halves, mixed.
+/// The bits of a key, by double hashing. Keys of one slot share leading bits of a half of their hashes, so the bits
+/// come from both halves, mixed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FilterBits {
     start: u64,

@@ -263,8 +263,8 @@ impl ChainRegion {
         }
     }
 
-    /// The slots that may share a record which was put in the chain of `slot` before the region last doubled `doublings`
-    /// times.
+    /// The slots that may share a record of the chain of `slot`, if the region has doubled this number of times since
+    /// the record was put.
     pub fn sharers(&self, slot: Slot, doublings: u32) -> impl Iterator<Item = Slot> + use<> {
         let first = slot.0 >> doublings << doublings;
         (first..(first + (1 << doublings)).min(self.len)).map(Slot)

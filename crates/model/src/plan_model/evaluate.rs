@@ -356,7 +356,6 @@ impl PlanModel {
     }
 
     fn chained(&self, spec: &ChainedSpec) -> Result<PlanCost, ModelError> {
-        let is_updated = self.workload.fresh_share < 1.0;
         let written = self.workload.written_bytes();
         let (directory, filter_bits) = match spec.directory {
             ChainedDirectory::Base => (ChainDirectory::Base, 0),
@@ -364,7 +363,7 @@ impl PlanModel {
         };
         let design = SkimpyStash {
             chain_length: spec.chain_length_mean,
-            garbage_share: if is_updated { spec.garbage_share_max } else { 0.0 },
+            garbage_share: if self.workload.fresh_share < 1.0 { spec.garbage_share_max } else { 0.0 },
             pointer_bytes: f64::from(spec.pointer_bytes),
             filter_bits: f64::from(filter_bits),
             item_bytes: written + self.rules.log_record_bytes,
