@@ -36,8 +36,8 @@ pub struct ClusterSpec {
     /// Tables whose filters it takes over, young to old, with the tables that those cover. They are directly below the
     /// new table wherever it will be placed.
     pub below: Vec<Head>,
-    /// The table below it whose filter is on flash, if its own filter is in memory for now: it keeps that table's
-    /// columns, so that a later one can take over the filters of both.
+    /// The youngest table below it whose filter is on flash, if its own filter is in memory until a later table takes
+    /// both over: it keeps that table's columns.
     pub like: Option<Arc<Section>>,
 }
 
