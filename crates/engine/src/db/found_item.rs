@@ -62,3 +62,39 @@ impl FoundItem {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alluvium_base::PrefixRule;
+
+    use super::super::scan::Iter;
+    use super::*;
+    use crate::{Db, Durability, KeyspaceOptions};
+
+    /// A scan that passed its check before the keyspace was dropped, and loads the version after that. The window is
+    /// too short for the simulation.
+    #[test]
+    fn a_scan_of_a_dropped_keyspace_misses_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let builder = Db::builder(directory.path()).durability(Durability::Buffered).background(false);
+        let db = builder.open().unwrap();
+        let options = KeyspaceOptions::semi_sorted(PrefixRule::Delimiter { byte: b'/' });
+        let keyspace = db.keyspace_with("k", &options).unwrap();
+        keyspace.insert("p/1", vec![7; 100_000]).unwrap();
+        assert!(db.drop_keyspace("k").unwrap());
+        let (shared, state) = (&keyspace.handle.shared, &keyspace.shared);
+        shared.blobs.end_current(None);
+        while db.run_background_job().unwrap() {}
+        assert!(shared.blobs.files().is_empty());
+        let version = state.version.load_full();
+        for prefix in [Some(b"p"), None] {
+            let (shared, state, version, now_ms) = (shared, state.clone(), version.clone(), shared.now_ms());
+            let mut items = match prefix {
+                Some(prefix) => Iter::over_prefix(shared, state, version, prefix, now_ms, None).unwrap(),
+                None => Iter::over(shared, state, version, now_ms),
+            };
+            let found = items.next().expect("the log store still has the item");
+            assert!(matches!(found, Err(Error::KeyspaceDropped { .. })), "{found:?}");
+        }
+    }
+}

@@ -304,7 +304,11 @@ impl View<'_> {
         let held = self.version.blobs.files.get(&reference.file).cloned();
         // A file that is younger than the version: the version's active log store may refer to it.
         let file = held.or_else(|| self.shared.blobs.file(reference.file));
-        let file = file.ok_or_else(|| Blobs::missing(reference.file))?;
+        let Some(file) = file else {
+            // The last version of a dropped keyspace has a log store, but no files.
+            self.keyspace.check_present()?;
+            return Err(Blobs::missing(reference.file));
+        };
         self.shared.blobs.reads.fetch_add(1, Ordering::Relaxed);
         let chunks = chunks.min(self.shared.memory.budget().blob_piece_chunks());
         Ok(RecordReader::new(file, reference).in_pieces(chunks))

@@ -229,7 +229,7 @@ impl Handle {
         let view = View { shared, keyspace, version: &version, moment: Moment::Now(shared), era: None };
         match view.large_item(item) {
             Ok((key, value)) => Ok(Some(LogChange::Put { keyspace: name, key, value, metadata })),
-            Err(Error::MissingFile { .. }) => Ok(None),
+            Err(Error::MissingFile { .. } | Error::KeyspaceDropped { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }

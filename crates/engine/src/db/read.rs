@@ -90,11 +90,6 @@ pub(super) fn retry_when_moved<R>(
         let version = keyspace.version.load();
         match read(&version) {
             Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {}
-            Err(error @ Error::MissingFile { .. }) => {
-                // The last version of a dropped keyspace has a log store, but no files.
-                keyspace.check_present()?;
-                return Err(error);
-            }
             outcome => return outcome,
         }
     }
