@@ -52,6 +52,8 @@ pub enum IndexKind {
     ThreeLevel = 4,
     /// Groups of buckets, with the migrations of the most overloaded ones and the tables that the filter covers.
     Buckets = 5,
+    /// The page of the item in each slot of a filter of tags.
+    SlotPages = 6,
 }
 
 impl IndexKind {
@@ -63,6 +65,7 @@ impl IndexKind {
             3 => Some(Self::Trie),
             4 => Some(Self::ThreeLevel),
             5 => Some(Self::Buckets),
+            6 => Some(Self::SlotPages),
             _ => None,
         }
     }
@@ -289,6 +292,10 @@ impl SectionEntry {
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
             IndexKind::PageFences | IndexKind::Trie | IndexKind::ThreeLevel => {
                 layout == Layout::Sorted && entry.index.len > 0
+            }
+            IndexKind::SlotPages => {
+                let has_tags = entry.filter.len > 0 && !entry.filter_covers && !entry.filter_is_static;
+                layout == Layout::Sorted && entry.index.len > 0 && has_tags
             }
             IndexKind::Buckets => layout == Layout::Bucketed && entry.index.len > 0 && entry.filter.len > 0,
         };

@@ -6,7 +6,7 @@ use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::RunSet;
 use alluvium_index::bucketed::{BucketDirectory, Home};
 use alluvium_index::fences::{PageFences, PageRange, SlotFences};
-use alluvium_index::hash_filter::{HashFilter, bucket_slots};
+use alluvium_index::hash_filter::{HashFilter, SlotPages, bucket_slots};
 use alluvium_index::three_level::ThreeLevelIndex;
 
 use crate::cluster_filter::ClusterFilter;
@@ -64,6 +64,8 @@ enum PageIndex {
     ThreeLevel(Box<ThreeLevelIndex>, u32),
     /// Pages are buckets.
     Buckets(Arc<BucketDirectory>),
+    /// A page of each slot, for a filter that names slots.
+    SlotPages(Box<SlotPages>),
 }
 
 impl SectionIndex {
@@ -85,6 +87,7 @@ impl SectionIndex {
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
             IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
+            IndexKind::SlotPages => PageIndex::SlotPages(Box::new(SlotPages::from_bytes(pages)?)),
             IndexKind::ThreeLevel => {
                 PageIndex::ThreeLevel(Box::new(three_level(entry, pages)?), entry.page_count)
             }
@@ -96,6 +99,7 @@ impl SectionIndex {
             PageIndex::Trie(trie) => trie.pages(),
             PageIndex::ThreeLevel(_, pages) => u64::from(*pages),
             PageIndex::Buckets(buckets) => buckets.pages(),
+            PageIndex::SlotPages(pages) => pages.pages(),
         };
         if page_count != u64::from(entry.page_count) {
             let expected = format!("an index of {} pages", entry.page_count);
@@ -106,6 +110,12 @@ impl SectionIndex {
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
+        }
+        if let (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) = (&pages, &filter)
+            && filter.slots() != pages.slots()
+        {
+            let expected = format!("pages of {} slots", filter.slots());
+            return Err(Corruption::new("index", 0, expected, format!("{} slots", pages.slots())));
         }
         let (items_go_on, spreads) = (entry.items_go_on, entry.hasher.is_semi_sorted());
         let knows_prefixes = entry.filter_knows_prefixes && spreads;
@@ -264,6 +274,7 @@ impl SectionIndex {
                     PageList::range(page_number(range.first), PageRead::new(last, goes_on))
                 })
             }
+            PageIndex::SlotPages(pages) => PageList::distinct(pages.pages_of_buckets(hash).map(PageRead::from)),
             PageIndex::Slots(_) | PageIndex::Empty => PageList::EMPTY,
         }
     }
@@ -281,6 +292,10 @@ impl SectionIndex {
                     .flatten()
                     .filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
+            (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) => {
+                let found = filter.candidates(hash).filter_map(|slot| pages.page_of(slot));
+                PageList::distinct(found.map(PageRead::from))
+            }
             (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
             (_, SectionFilter::Cluster(_) | SectionFilter::Covering(_)) => {
                 let own = self.covers().map_or(0, |covers| covers.len() as u32);
@@ -296,7 +311,11 @@ impl SectionIndex {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
             PageIndex::Buckets(buckets) => Some(buckets.group_pages(buckets.group_of(hash.high())).start),
-            PageIndex::Slots(_) | PageIndex::Trie(_) | PageIndex::ThreeLevel(..) | PageIndex::Empty => None,
+            PageIndex::Slots(_)
+            | PageIndex::SlotPages(_)
+            | PageIndex::Trie(_)
+            | PageIndex::ThreeLevel(..)
+            | PageIndex::Empty => None,
         }
     }
 
@@ -309,6 +328,7 @@ impl SectionIndex {
                 Some((page_number(range.first), page_number(range.last)))
             }
             PageIndex::Slots(_)
+            | PageIndex::SlotPages(_)
             | PageIndex::Fences(_)
             | PageIndex::Trie(_)
             | PageIndex::Buckets(_)
@@ -359,6 +379,7 @@ impl SectionIndex {
                     PageIndex::Trie(trie) => trie.memory_bytes(),
                     PageIndex::ThreeLevel(index, _) => index.memory_bytes(),
                     PageIndex::Buckets(buckets) => buckets.memory_bytes(),
+                    PageIndex::SlotPages(pages) => pages.memory_bytes(),
                 },
         }
     }

@@ -6,7 +6,9 @@ use alluvium_index::three_level::{ThreeLevelBuilder, ThreeLevelConfig};
 use alluvium_index::trie::{Granularity, TrieBuilder, TrieConfig};
 
 use crate::directory::IndexKind;
+use crate::filter_builder::FilterBuilder;
 use crate::paged_trie::{PagedTrie, Straddle};
+use crate::slot_pages_builder::SlotPagesBuilder;
 
 /// The index that finds the page in a section of sorted layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,12 @@ pub enum SortedIndex {
     /// Three-level index (SlimDB §3.1): 1.6 to 2.6 bit/key at 32 items per page, for semi-sorted keyspaces. Finds one
     /// page for each item regardless of how many others share its prefix, and all pages of a prefix in one step.
     ThreeLevel,
+    /// The page of each item, beside a filter of tags of this number of bits, which it comes with (SILT's LogStore,
+    /// §3.1): `tag_bits + 32` bits per slot, in any order of items.
+    SlotPages {
+        /// Bits of a tag.
+        tag_bits: u32,
+    },
 }
 
 impl SortedIndex {
@@ -50,6 +58,7 @@ enum Pages {
     Fences(PageFencesBuilder),
     Trie { builder: Box<TrieBuilder>, page_count: u32, straddles: Vec<Straddle> },
     ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
+    SlotPages(SlotPagesBuilder),
 }
 
 /// Items per page, and per prefix in a semi-sorted keyspace, for which a three-level index is configured; other numbers
@@ -94,6 +103,9 @@ impl IndexBuilder {
                 let builder = Box::new(ThreeLevelBuilder::new(config));
                 Self::new(Pages::ThreeLevel { builder, page_count: 0 })
             }
+            SortedIndex::SlotPages { tag_bits } => {
+                Self::new(Pages::SlotPages(SlotPagesBuilder::new(tag_bits, range)))
+            }
         }
     }
 
@@ -108,6 +120,7 @@ impl IndexBuilder {
             Pages::Fences(_) => IndexKind::PageFences,
             Pages::Trie { .. } => IndexKind::Trie,
             Pages::ThreeLevel { .. } => IndexKind::ThreeLevel,
+            Pages::SlotPages(_) => IndexKind::SlotPages,
         }
     }
 
@@ -116,7 +129,7 @@ impl IndexBuilder {
     pub fn group(&self, hash: KeyHash) -> u128 {
         match &self.pages {
             Pages::Fences(builder) => builder.cell_of(hash.high()).into(),
-            Pages::Slots(_) | Pages::Trie { .. } => hash.high().into(),
+            Pages::Slots(_) | Pages::Trie { .. } | Pages::SlotPages(_) => hash.high().into(),
             Pages::ThreeLevel { .. } => hash.0,
         }
     }
@@ -165,6 +178,7 @@ impl IndexBuilder {
                 self.pending[..items].iter().for_each(|&hash| builder.push(hash, page));
                 *page_count += 1;
             }
+            Pages::SlotPages(builder) => builder.end_page(&self.pending[..items], goes_on),
         }
         if items > 0 {
             self.before = Some(self.pending[items - 1]);
@@ -173,10 +187,19 @@ impl IndexBuilder {
         self.pending.drain(..items);
     }
 
+    /// The index block with its kind, and the filter: `filter`, or the one that comes with the index.
+    pub fn finish_with(self, filter: FilterBuilder) -> (IndexKind, Vec<u8>, FilterBuilder) {
+        match self.pages {
+            Pages::SlotPages(builder) => builder.finish(),
+            _ => (self.kind(), self.finish(), filter),
+        }
+    }
+
     /// The bytes of the index block.
     pub fn finish(self) -> Vec<u8> {
         debug_assert!(self.pending.is_empty(), "the last page was not ended");
         match self.pages {
+            Pages::SlotPages(builder) => builder.finish().1,
             Pages::Slots(builder) => builder.finish().to_bytes(),
             Pages::Fences(builder) => builder.finish().to_bytes(),
             Pages::Trie { builder, straddles, .. } => PagedTrie::new(builder.finish(), straddles).to_bytes(),

@@ -81,6 +81,7 @@ mod section;
 mod section_range;
 mod section_spec;
 mod segment_span;
+mod slot_pages_builder;
 mod stored_directory;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,7 @@
 //! The pages that a lookup has to read.
 
+use alluvium_index::hash_filter::SlotPage;
+
 /// Maximum number of candidates that a hash filter names: two buckets of four.
 const LISTED_MAX: usize = 8;
 
@@ -18,6 +20,13 @@ impl PageRead {
     #[inline]
     pub fn new(page: u32, goes_on: bool) -> Self {
         Self { page, count: 1 + u32::from(goes_on) }
+    }
+}
+
+impl From<SlotPage> for PageRead {
+    #[inline]
+    fn from(SlotPage { page, goes_on }: SlotPage) -> Self {
+        Self::new(page, goes_on)
     }
 }
 

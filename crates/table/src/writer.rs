@@ -278,8 +278,8 @@ impl TableWriter {
                 (Some(group), filter) => finished.set_buckets(*group, filter)?,
                 (_, FilterBuilder::Covering(filter)) => finished.set_covering(section.index, filter)?,
                 (_, filter) => {
-                    finished.entry.index_kind = section.index.kind();
-                    finished.index = section.index.finish();
+                    let (kind, index, filter) = section.index.finish_with(filter);
+                    (finished.entry.index_kind, finished.index) = (kind, index);
                     finished.set_own_filter(filter);
                 }
             }

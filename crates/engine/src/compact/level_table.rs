@@ -34,6 +34,8 @@ const SHARE_IN_MEMORY: u64 = 8;
 /// Bits of a tag in the cuckoo filter of a single table of the level, or `None` if its tables have no such filter.
 pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
     match level.filter {
+        // The index makes the filter.
+        _ if level.index == Index::Offsets => None,
         Filter::Cuckoo { tag_bits } => Some(tag_bits),
         Filter::None
         | Filter::BloomCluster { .. }
@@ -47,6 +49,10 @@ pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     match level.index {
         Index::Trie => SortedIndex::Trie,
         Index::ThreeLevel => SortedIndex::ThreeLevel,
+        Index::Offsets => {
+            let Filter::Cuckoo { tag_bits } = level.filter else { unreachable!("refused when the plan is made") };
+            SortedIndex::SlotPages { tag_bits }
+        }
         Index::Fences | Index::Implicit => SortedIndex::FENCES,
     }
 }
@@ -82,6 +88,7 @@ pub(crate) fn begin_ordered(
     }
     writer.begin_sorted_section(spec, sorted_index(level), pages_expected(items, bytes));
     match level.filter {
+        _ if level.index == Index::Offsets => {}
         Filter::Cuckoo { tag_bits } => writer.gather_filter(FilterKind::Tags(tag_bits), items),
         Filter::Static { bits } => writer.gather_filter(FilterKind::Static(bits), items),
         Filter::MultiLevelCuckoo { tag_bits } => {

@@ -44,6 +44,7 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
         Index::Fences => entry.index_kind == IndexKind::PageFences,
         Index::Trie => entry.index_kind == IndexKind::Trie,
         Index::ThreeLevel => entry.index_kind == IndexKind::ThreeLevel,
+        Index::Offsets => entry.index_kind == IndexKind::SlotPages,
     };
     let filter_fits = match level.filter {
         Filter::None => entry.filter.len == 0,

@@ -151,6 +151,7 @@ impl Shared {
     ) -> Result<bool> {
         self.check_failure()?;
         check_plan(plan, &keyspace.hasher)?;
+        let plan = &plan.clone().executed();
         if keyspace.plan_state().plan != *plan {
             // When tables are opened, the plan in the manifest says in which level they are.
             self.open_tables_of(keyspace)?;

@@ -31,8 +31,8 @@ impl Keyspace {
         &self.shared.name
     }
 
-    /// Its plan: the one it was created with, or the last that it was given since ([`Keyspace::change_plan`]). Older
-    /// tables may still be stored as an earlier plan demanded.
+    /// Its plan: the one it was created with, or the last that it was given since ([`Keyspace::change_plan`]), as the
+    /// engine executes it ([`Plan::executed`]). Older tables may still be stored as an earlier plan demanded.
     pub fn plan(&self) -> Plan {
         self.shared.plan_state().plan.clone().into()
     }

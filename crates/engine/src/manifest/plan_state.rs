@@ -19,7 +19,7 @@ pub(crate) enum PlanSource {
 /// The plan of a keyspace, and how far its data have followed. On disk: names never change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PlanState {
-    /// The plan for which new tables are made.
+    /// The plan for which new tables are made, as the engine executes it ([`LevelsPlan::executed`]).
     pub plan: LevelsPlan,
     /// Number of plans that the keyspace had before. Tables state the number of the plan they were made for. The
     /// highest possible number is used for all further plans.
@@ -36,7 +36,7 @@ pub(crate) struct PlanState {
 impl PlanState {
     /// The first plan of a keyspace.
     pub fn first(plan: LevelsPlan, source: PlanSource) -> Self {
-        Self { plan, number: 0, source, before: None, items_planned: 0 }
+        Self { plan: plan.executed(), number: 0, source, before: None, items_planned: 0 }
     }
 
     /// Whether some data may still be stored otherwise than the plan demands.

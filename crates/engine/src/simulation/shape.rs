@@ -91,6 +91,13 @@ impl Shape {
                 name_runs(levels, order_rng);
             }
         }
+        if plan_rng.random_range(0..5) == 0 {
+            with_offsets(&mut levels, plan_rng);
+        }
+        if plan_rng.random_range(0..6) == 0 {
+            let alone = levels[plan_rng.random_range(0..levels.len())];
+            levels = vec![LevelSpec { growth: unbounded(alone.growth), ..alone }];
+        }
         let plan = LevelsPlan { sharding, log, levels };
         let semi_sorted_plan = LevelsPlan { levels: semi_sorted_levels, ..plan.clone() };
         let plans = Plans::random(plan_rng, &plan, &semi_sorted_plan);
@@ -191,6 +198,24 @@ fn name_runs(levels: &mut [LevelSpec], rng: &mut StdRng) {
         if level.table != TableLayout::Sorted {
             (level.table, level.index) = (TableLayout::Sorted, Index::Fences);
         }
+    }
+}
+
+/// Gives sorted levels with cuckoo filters the page of each item.
+fn with_offsets(levels: &mut [LevelSpec], rng: &mut StdRng) {
+    for level in levels {
+        let fits = level.table == TableLayout::Sorted && matches!(level.filter, Filter::Cuckoo { .. });
+        if fits && rng.random() {
+            level.index = Index::Offsets;
+        }
+    }
+}
+
+/// The growth without a bound by share, which a level alone cannot have.
+fn unbounded(growth: Growth) -> Growth {
+    match growth {
+        Growth::Tiering { runs_max, .. } => Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
+        Growth::Leveling { .. } => growth,
     }
 }
 

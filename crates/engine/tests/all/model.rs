@@ -100,6 +100,15 @@ fn random_operations_on_runs_under_one_filter_agree_with_a_map() {
     agrees_with_a_map(&plan_of(vec![named(3), named(4), named(8)]));
 }
 
+#[test]
+fn random_operations_on_one_level_agree_with_a_map() {
+    let offsets = |level: LevelSpec| LevelSpec { index: Index::Offsets, filter: CUCKOO, ..level };
+    for level in [of_hash(3), tiering(20, CUCKOO), leveling(2.0, Filter::None), offsets(tiering(4, CUCKOO))] {
+        agrees_with_a_map(&plan_of(vec![level]));
+    }
+    agrees_with_a_map(&plan_of(vec![offsets(tiering(3, CUCKOO)), offsets(leveling(2.0, CUCKOO))]));
+}
+
 fn agrees_with_a_map(plan: &Plan) {
     let directory = tempfile::tempdir().unwrap();
     let mut occupied = vec![false; levels_of(plan)];
@@ -214,7 +223,7 @@ fn agrees_with_a_map(plan: &Plan) {
 }
 
 fn levels_of(plan: &Plan) -> usize {
-    match plan {
+    match plan.clone().executed() {
         Plan::Levels(LevelsPlan { levels, .. }) => levels.len(),
         Plan::Chained(_) => 0,
     }

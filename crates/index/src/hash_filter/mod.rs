@@ -21,5 +21,7 @@
 
 mod encoding;
 mod filter;
+mod slot_pages;
 
 pub use filter::{FilterCandidates, HashFilter, TAG_BITS_MAX, TAG_BITS_MIN, bucket_slots};
+pub use slot_pages::{SlotPage, SlotPages};

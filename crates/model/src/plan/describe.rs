@@ -67,6 +67,7 @@ impl LevelSpec {
             Index::Trie => ", trie",
             Index::Fences => ", fences",
             Index::ThreeLevel => ", three-level",
+            Index::Offsets => ", offsets",
         })
     }
 }

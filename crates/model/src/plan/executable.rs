@@ -52,8 +52,14 @@ impl LevelsPlan {
         check: fn(&LevelSpec, usize, usize) -> Result<(), PlanError>,
     ) -> Result<(), PlanError> {
         self.validate()?;
-        let levels = self.levels.len();
-        (0..).zip(&self.levels).try_for_each(|(number, level)| check(level, number, levels))
+        if let [level] = self.levels[..]
+            && level.growth.items_max(1.0).is_finite()
+        {
+            return refuse("a level alone holds all items, so its share is not bounded: it is 0.99");
+        }
+        let executed = self.clone().executed();
+        let levels = executed.levels.len();
+        (0..).zip(&executed.levels).try_for_each(|(number, level)| check(level, number, levels))
     }
 }
 
@@ -78,7 +84,7 @@ impl LevelSpec {
                 "fences presume that hashes are uniform, and in a semi-sorted keyspace one prefix may have most items: \
                  index its levels by ThreeLevel",
             ),
-            Index::Trie | Index::Implicit => refuse(
+            Index::Trie | Index::Implicit | Index::Offsets => refuse(
                 "a trie tells items apart by their leading 64 bits, which all items of a prefix share: index the \
                  levels of a semi-sorted keyspace by ThreeLevel",
             ),
@@ -87,10 +93,10 @@ impl LevelSpec {
 
     fn check_executable_but_for_index(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         if levels < 2 {
-            return refuse("the engine executes plans of two levels and more");
+            return refuse("a level alone is executed as two: its runs, and the run into which they are merged");
         }
         if number == 0 && matches!(self.growth, Growth::Leveling { .. }) {
-            return refuse("the engine's youngest level tiers: each freeze makes a run of it");
+            return refuse("the engine's youngest of several levels tiers: each freeze makes a run of it");
         }
         if number > 0 && self.growth.items_max(1.0).is_finite() {
             return refuse("the engine bounds only the youngest level by a share of the items");
@@ -180,7 +186,7 @@ mod tests {
         assert!(leveled.unwrap_err().to_string().contains("youngest"));
         let LevelsPlan { levels, .. } = LevelsPlan::silt();
         let alone = Plan::Levels(LevelsPlan { sharding, log, levels: levels[..1].to_vec() });
-        assert!(alone.check_executable().unwrap_err().to_string().contains("two levels"));
+        assert!(alone.check_executable().unwrap_err().to_string().contains("not bounded"));
     }
 
     fn levels_of_tiering() -> Growth {

@@ -4,6 +4,7 @@ mod chained_spec;
 mod delay;
 mod describe;
 mod executable;
+mod executed;
 mod json;
 mod levels_plan;
 mod named;
@@ -129,6 +130,9 @@ pub enum Index {
     Fences,
     /// Prefix trie, rank and select, suffixes (SlimDB §3.1).
     ThreeLevel,
+    /// The page of each item, in the slots of the table's cuckoo filter, which then is the log's cuckoo table with its
+    /// offsets (SILT's LogStore, §3.1).
+    Offsets,
 }
 
 /// Obsolete versions in young levels, as a share of all items, from which on the container that has most of them is
@@ -222,8 +226,11 @@ impl LevelSpec {
         }
         match (self.table, self.index) {
             (TableLayout::Hash | TableLayout::Bucketed, Index::Implicit)
-            | (TableLayout::Sorted, Index::Trie | Index::Fences | Index::ThreeLevel) => {}
+            | (TableLayout::Sorted, Index::Trie | Index::Fences | Index::ThreeLevel | Index::Offsets) => {}
             (table, index) => return refuse(format!("a {table:?} table cannot have index {index:?}")),
+        }
+        if self.index == Index::Offsets && !matches!(self.filter, Filter::Cuckoo { .. }) {
+            return refuse("offsets are those of a cuckoo filter's slots, so they need one".to_owned());
         }
         match self.filter {
             Filter::Cuckoo { tag_bits } if !(4..=15).contains(&tag_bits) => {

@@ -53,9 +53,10 @@ pub struct PlanCost {
 }
 
 impl PlanModel {
-    /// A model of the engine with enough memory for all filters and indexes.
+    /// A model of the engine with enough memory for all filters and indexes. The plan is taken as the engine executes it
+    /// ([`Plan::executed`]).
     pub fn new(plan: Plan, workload: Workload) -> Self {
-        Self { plan, workload, rules: Rules::engine(), memory_limit_bytes: f64::INFINITY }
+        Self { plan: plan.executed(), workload, rules: Rules::engine(), memory_limit_bytes: f64::INFINITY }
     }
 
     /// What the plan costs. Takes about ten evaluations of a primitive per level for a store of constant size, 64 times
@@ -264,6 +265,7 @@ impl PlanModel {
             (_, Index::Fences | Index::Implicit) => self.rules.fence_bits / items,
             (_, Index::Trie) => self.rules.trie_bits / items,
             (_, Index::ThreeLevel) => self.rules.three_level_bits,
+            (_, Index::Offsets) => self.rules.offset_bits / self.rules.filter_fill,
         }
     }
 

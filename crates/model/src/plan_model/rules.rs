@@ -44,6 +44,8 @@ pub struct Rules {
     pub section_bytes: f64,
     /// Bits of a three-level index per item.
     pub three_level_bits: f64,
+    /// Bits of an offset in a slot of a filter.
+    pub offset_bits: f64,
     /// Share of a bucketed table's buckets whose migrations are kept in memory, 8 bytes each.
     pub remembered_share: f64,
     /// Reads to fetch an item from a bucketed table; `None` to derive them from the items' sizes.
@@ -101,6 +103,7 @@ impl Rules {
             trie_bits: 25.6,
             section_bytes: 350.0,
             three_level_bits: 2.0,
+            offset_bits: 32.0,
             remembered_share: 0.5,
             bucket_reads: None,
             overrun: 1.0,

@@ -84,7 +84,28 @@ impl Figure {
         });
         deviations.reduce(f64::max)
     }
+
+    /// What the figures come to: how many of the paper's numbers are near ours, and which one is furthest. A line.
+    pub fn verdict(&self) -> String {
+        let stated = self.published.iter().filter_map(|number| Some((number, number.published?)));
+        let factor = |ours: f64, theirs: f64| (ours / theirs).max(theirs / ours);
+        let compared: Vec<_> = stated.map(|(number, theirs)| (number, theirs, factor(number.ours, theirs))).collect();
+        let Some((furthest, theirs, _)) = compared.iter().max_by(|one, other| one.2.total_cmp(&other.2)) else {
+            return format!("{}: the paper states no numbers.\n", self.id);
+        };
+        format!(
+            "{}: {} of {} published numbers are within a quarter of ours; furthest is {}, {:.3} instead of {theirs:.3}.\n",
+            self.id,
+            compared.iter().filter(|compared| compared.2 <= NEAR).count(),
+            compared.len(),
+            furthest.name,
+            furthest.ours,
+        )
+    }
 }
+
+/// Factor up to which two numbers count as near.
+const NEAR: f64 = 1.25;
 
 impl Axis {
     /// A linear axis.
@@ -150,5 +171,19 @@ mod tests {
         assert_eq!(model.deviation_max(&simulation), Some(0.25));
         assert_eq!(model.deviation_max(&Series::model("c", vec![(9.0, 1.0)])), None);
         assert_eq!(model.at(3.0), Some(30.0));
+    }
+
+    #[test]
+    fn the_verdict_names_the_number_that_is_furthest() {
+        let published = vec![
+            Published::new("a", 10.0, 11.0),
+            Published::new("b", 2.0, 1.0),
+            Published::ours("c", 7.0),
+        ];
+        let figure = Figure { id: "x-1", title: "", source: "", panels: Vec::new(), published };
+        let verdict = figure.verdict();
+        assert!(verdict.contains("1 of 2") && verdict.contains("b, 1.000 instead of 2.000"), "{verdict}");
+        let none = Figure { published: Vec::new(), ..figure }.verdict();
+        assert!(none.contains("no numbers"), "{none}");
     }
 }

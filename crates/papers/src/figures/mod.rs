@@ -26,6 +26,7 @@ mod nvmcached;
 mod popularity;
 mod replay;
 mod scale;
+mod silt_10;
 mod silt_8;
 mod skimpy_4;
 mod skimpy_8;
@@ -109,6 +110,7 @@ const FIGURES: &[(&str, Draw)] = &[
     ("mica-5.16", mica_5_16::draw),
     ("mica-table-5.1", mica_table_5_1::draw),
     ("silt-8", silt_8::draw),
+    ("silt-10", silt_10::draw),
     ("skimpy-4", skimpy_4::draw),
     ("skimpy-8", skimpy_8::draw),
     ("slb-2.7", slb_2_7::draw),
@@ -163,12 +165,15 @@ pub fn run(options: &FigureOptions, report: &mut Report) -> Result<(), BenchErro
         directories: report.directories().clone(),
         seed: options.seed,
     };
+    let mut verdicts = String::new();
     for draw in chosen {
         let figure = draw(&scale)?;
         let numbers = serde_json::to_vec_pretty(&figure).map_err(std::io::Error::from)?;
         std::fs::write(options.out.join(format!("{}.json", figure.id)), numbers)?;
         std::fs::write(options.out.join(format!("{}.svg", figure.id)), chart::svg(&figure)?)?;
         report.add(measurement(&figure, &scale))?;
+        verdicts += &figure.verdict();
+        report.conclude(verdicts.clone());
     }
     Ok(())
 }

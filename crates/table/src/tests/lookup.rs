@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted,
+    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted,
     table, write_hash_section, write_sorted_section,
 };
 use crate::index_memory::MemoryBytes;
@@ -56,8 +56,9 @@ proptest! {
             write_hash_section(writer, SPEC, &items, tag_bits);
             write_sorted_section(writer, SPEC, &items, SortedIndex::Fences { resolution_bits });
             write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+            write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
         });
-        prop_assert_eq!(info.item_count, 3 * items.len() as u64);
+        prop_assert_eq!(info.item_count, 4 * items.len() as u64);
         prop_assert_eq!(info.file_bytes, table.file_bytes());
         for section in table.sections() {
             assert_found(section, &items);
@@ -78,6 +79,7 @@ proptest! {
             let all: Vec<_> = same.iter().chain(&others).cloned().collect();
             write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
             write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
+            write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
         });
         assert_found(&table.sections()[0], &same[..same.len().min(8)]);
         for section in &table.sections()[1..] {
@@ -98,9 +100,12 @@ fn a_hit_costs_one_read() {
         }
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+        write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
     });
     let file = storage.file(NAME);
-    let [shards @ .., fences_section, trie_section] = table.sections() else { panic!("six sections") };
+    let [shards @ .., fences_section, trie_section, pages_section] = table.sections() else {
+        panic!("seven sections")
+    };
     for section in table.sections() {
         section.index().unwrap();
     }
@@ -128,6 +133,10 @@ fn a_hit_costs_one_read() {
         assert_found(section, &items);
         assert_eq!(file.reads() - before, 20_050, "one read for every hit and miss of sorted layout");
     }
+    let before = file.reads();
+    assert_found(pages_section, &items);
+    let reads = file.reads() - before;
+    assert!((20_000..=20_020).contains(&reads), "{reads} reads for 20000 hits and 50 misses with a page of each");
 }
 
 #[test]
@@ -139,6 +148,7 @@ fn only_keys_of_a_crowded_cell_cost_more_reads() {
     let (table, _) = table(&storage, |writer| {
         write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
+        write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
     });
     let crowd_cell = crowd[0].hash().high() >> 44;
     for section in table.sections() {

@@ -127,6 +127,9 @@ fn write_hash_section(writer: &mut TableWriter, spec: SectionSpec, items: &[Owne
     writer.finish_section().unwrap();
 }
 
+/// As wide as tags get.
+const SLOT_PAGES: SortedIndex = SortedIndex::SlotPages { tag_bits: 15 };
+
 /// Writes `items`, in any order, as a section of sorted layout.
 fn write_sorted_section(
     writer: &mut TableWriter,
@@ -177,6 +180,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
         buckets::write_section(writer, &items);
         covering::write_section(writer, &items);
+        write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
     });
     (table, items)
 }

@@ -7,7 +7,7 @@ use alluvium_io::AlignedBuffer;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SPEC, colliding_key, sorted, table, write_hash_section, write_sorted_section,
+    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, sorted, table, write_hash_section, write_sorted_section,
 };
 use crate::page::PAGE_LOSS_MAX;
 use crate::{PAGE_BYTES, SectionScanner, SectionSpec, SortedIndex, Table, salvage_file};
@@ -65,9 +65,14 @@ fn a_hit_is_one_request_and_of_two_pages_only_for_the_last_item_of_a_page() {
     for bytes in [300, 600, 1020, 1500, 2039] {
         let items = items_of(bytes, 8_000);
         let storage = MemoryStorage::default();
-        let table = three_kinds(&storage, &items);
-        let [hash_section, fences_section, trie_section] = table.sections() else { panic!("three sections") };
-        for section in [hash_section, fences_section, trie_section] {
+        let (table, _) = table(&storage, |writer| {
+            write_hash_section(writer, SPEC, &items, 15);
+            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+            write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
+            write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
+        });
+        let trie_section = &table.sections()[1];
+        for section in table.sections() {
             let mut buffer = AlignedBuffer::new();
             let (mut reads, mut pages) = (0, 0);
             for item in &items {
@@ -123,6 +128,32 @@ fn items_that_go_on_are_found_without_filter_and_index() {
     }
 }
 
+/// Without the filter a lookup reads the pages of all items in its two buckets.
+#[test]
+fn pages_of_slots_lead_to_items_without_filter_and_index() {
+    for bytes in [40, 340, 1500] {
+        let items = items_of(bytes, 4_000);
+        let storage = MemoryStorage::default();
+        let (table, _) = table(&storage, |writer| write_sorted_section(writer, SPEC, &items, SLOT_PAGES));
+        let section = &table.sections()[0];
+        let memory = section.index_memory();
+        section.index().unwrap();
+        let bytes_of_slot = section.memory_bytes().index as f64 / items.len() as f64;
+        assert!((4.0..4.4).contains(&bytes_of_slot), "{bytes_of_slot} bytes of index per item");
+        assert!(section.drop_filter());
+        memory.set_bytes_max(memory.bytes().index + memory.table_bytes());
+        let mut buffer = AlignedBuffer::new();
+        for bytes_max in [memory.bytes().index + memory.table_bytes(), 0] {
+            memory.set_bytes_max(bytes_max);
+            assert_eq!(section.lacks(), (true, bytes_max == 0));
+            for item in items.iter().step_by(if bytes_max == 0 { 17 } else { 1 }) {
+                assert!(section.locate(item.hash()).unwrap().len() <= 8);
+                assert_eq!(section.get(item.hash(), &item.key, &mut buffer).unwrap(), Some(item.borrow()));
+            }
+        }
+    }
+}
+
 #[test]
 fn absent_keys_seldom_read_a_second_page() {
     let items = items_of(1020, 8_000);
@@ -154,6 +185,7 @@ fn crowds_behind_items_that_go_on_are_found() {
                 let (table, _) = table(&storage, |writer| {
                     write_sorted_section(writer, SPEC, &all, SortedIndex::Fences { resolution_bits: 3 });
                     write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
+                    write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
                 });
                 let mut buffer = AlignedBuffer::new();
                 for section in table.sections() {

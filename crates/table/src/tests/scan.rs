@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    OwnedItem, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
+    OwnedItem, SLOT_PAGES, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
     write_sorted_section,
 };
 use crate::{READ_AHEAD_BYTES, SectionRange, SectionScanner, SortedIndex};
@@ -50,9 +50,12 @@ proptest! {
             write_hash_section(writer, SPEC, &items, 15);
             write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
             write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+            write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
         });
         let expected = with_hashes(sorted(&items));
-        let [hash_section, sorted_section, trie_section] = table.sections() else { panic!("three sections") };
+        let [hash_section, sorted_section, trie_section, pages_section] = table.sections() else {
+            panic!("four sections")
+        };
 
         let mut scanner = SectionScanner::with_read_bytes(Arc::clone(sorted_section), 0, read_pages * 4096);
         prop_assert_eq!(&rest(&mut scanner), &expected);
@@ -65,7 +68,7 @@ proptest! {
             .chain(expected.iter().map(|(hash, _)| *hash).step_by(7))
         {
             let first = expected.iter().find(|(hash, _)| *hash >= sought);
-            for section in [sorted_section, trie_section] {
+            for section in [sorted_section, trie_section, pages_section] {
                 let range = HashRange::new(sought.0, u128::MAX);
                 let range = SectionRange { section: Arc::clone(section), range };
                 let mut scanner = SectionScanner::chain_ranges(&storage, &[range], READ_AHEAD_BYTES).unwrap();

@@ -12,7 +12,7 @@ use alluvium_index::chain_region::{ChainRegion, Choice, Pointer, SlotShape};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::elias_fano::EliasFano;
 use alluvium_index::fences::{PageFences, SlotFences, SlotFencesBuilder};
-use alluvium_index::hash_filter::HashFilter;
+use alluvium_index::hash_filter::{HashFilter, SlotPage, SlotPages};
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
 use alluvium_index::static_filter::StaticFilter;
 use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
@@ -29,6 +29,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "chain-region", run: chain_region, samples: chain_region_samples },
         Target { name: "cuckoo-table", run: cuckoo_table, samples: || vec![table().to_bytes()] },
         Target { name: "hash-filter", run: hash_filter, samples: hash_filter_samples },
+        Target { name: "slot-pages", run: slot_pages, samples: slot_pages_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
         Target { name: "bloom-cluster", run: bloom_cluster, samples: || vec![cluster().to_bytes()] },
@@ -169,6 +170,18 @@ fn slot_fences_samples() -> Vec<Vec<u8>> {
     let mut builder = SlotFencesBuilder::new();
     (0..100).for_each(|page| builder.push_page(page * 31));
     vec![builder.finish().to_bytes()]
+}
+
+fn slot_pages(bytes: &[u8]) {
+    if let Ok(pages) = SlotPages::from_bytes(bytes) {
+        let is_within = |page: SlotPage| u64::from(page.page) + u64::from(page.goes_on) < pages.pages();
+        assert!([0, 77, u32::MAX].into_iter().filter_map(|slot| pages.page_of(slot)).all(is_within));
+        assert!(probes().flat_map(|hash| pages.pages_of_buckets(hash)).all(is_within));
+    }
+}
+
+fn slot_pages_samples() -> Vec<Vec<u8>> {
+    vec![SlotPages::from_table(&table(), 1 << 10).to_bytes()]
 }
 
 fn table() -> CuckooTable {
