@@ -43,13 +43,13 @@ impl Plan {
     /// item, merged only for garbage. 6.6 bytes of memory per item. Here as in the other combinations, a run that the
     /// log became is in the order of hashes and not of arrival, which changes neither memory nor reads.
     pub fn silt_log() -> Self {
-        Self::levels(vec![Self::log_store(Self::WITHOUT_END)])
+        Self::alone(Self::log_store(Self::WITHOUT_END))
     }
 
     /// SILT without its SortedStore: hash runs with filters, merged only for garbage. 2 bytes of memory per item.
     pub fn silt_log_hash() -> Self {
         let [hash, _] = LevelsPlan::silt().levels[..] else { unreachable!("SILT has two levels") };
-        Self::levels(vec![LevelSpec { growth: Self::WITHOUT_END, ..hash }])
+        Self::alone(LevelSpec { growth: Self::WITHOUT_END, ..hash })
     }
 
     /// SILT without HashStores: runs with the page of each item in memory until they are merged into one sorted run.
@@ -62,6 +62,14 @@ impl Plan {
     pub fn silt_sorted() -> Self {
         let [_, sorted] = LevelsPlan::silt().levels[..] else { unreachable!("SILT has two levels") };
         Self::levels(vec![sorted])
+    }
+
+    /// A level of runs that stay, with shards as small as those of [`silt_tiering`](Self::silt_tiering): what a merge
+    /// for garbage takes in is all that a shard has.
+    fn alone(level: LevelSpec) -> Self {
+        let LevelsPlan { sharding, log, .. } = LevelsPlan::silt();
+        let sharding = Sharding { log_share: 0.03, items_per_shard: 80_000, ..sharding };
+        Self::Levels(LevelsPlan { sharding, log, levels: vec![level] })
     }
 
     /// Runs that are not merged because of their number.
