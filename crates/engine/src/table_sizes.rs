@@ -9,7 +9,7 @@ pub(crate) struct TableSizes {
 
 impl Default for TableSizes {
     fn default() -> Self {
-        Self { bytes_min: 1 << 20, bytes_max: 32 << 20 }
+        Self { bytes_min: 256 << 10, bytes_max: 32 << 20 }
     }
 }
 

@@ -213,7 +213,7 @@ mod tests {
         };
         let ranges = pushed(HashRange::ALL, 64e6);
         assert_eq!(ranges.len(), 16);
-        let again = pushed(ranges[3], 7.6e6);
+        let again = pushed(ranges[3], 1.9e6);
         // No smaller than the minimum table.
         assert_eq!(again.len(), 8);
     }

@@ -96,7 +96,7 @@ impl Shape {
         }
         if plan_rng.random_range(0..6) == 0 {
             let alone = levels[plan_rng.random_range(0..levels.len())];
-            levels = vec![LevelSpec { growth: unbounded(alone.growth), ..alone }];
+            levels = vec![alone_in_plan(alone)];
         }
         let plan = LevelsPlan { sharding, log, levels };
         let semi_sorted_plan = LevelsPlan { levels: semi_sorted_levels, ..plan.clone() };
@@ -211,12 +211,15 @@ fn with_offsets(levels: &mut [LevelSpec], rng: &mut StdRng) {
     }
 }
 
-/// The growth without a bound by share, which a level alone cannot have.
-fn unbounded(growth: Growth) -> Growth {
-    match growth {
-        Growth::Tiering { runs_max, .. } => Growth::Tiering { runs_max, share: Growth::ANY_SHARE },
-        Growth::Leveling { .. } => growth,
-    }
+/// The level without a bound by share, which a level alone cannot have. Its runs have filters.
+fn alone_in_plan(level: LevelSpec) -> LevelSpec {
+    let Growth::Tiering { runs_max, .. } = level.growth else { return level };
+    let growth = Growth::Tiering { runs_max, share: Growth::ANY_SHARE };
+    let filter = match level.filter {
+        Filter::None => Filter::Cuckoo { tag_bits: 12 },
+        filter => filter,
+    };
+    LevelSpec { growth, filter, ..level }
 }
 
 fn bucketed(growth: Growth, on_flash: bool, rng: &mut StdRng) -> LevelSpec {
