@@ -111,7 +111,8 @@ impl SectionIndex {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
-        if let (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) = (&pages, &filter)
+        if let (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) =
+            (&pages, &filter)
             && filter.slots() != pages.slots()
         {
             let expected = format!("pages of {} slots", filter.slots());
@@ -274,7 +275,9 @@ impl SectionIndex {
                     PageList::range(page_number(range.first), PageRead::new(last, goes_on))
                 })
             }
-            PageIndex::SlotPages(pages) => PageList::distinct(pages.pages_of_buckets(hash).map(PageRead::from)),
+            PageIndex::SlotPages(pages) => {
+                PageList::distinct(pages.pages_of_buckets(hash).map(PageRead::from))
+            }
             PageIndex::Slots(_) | PageIndex::Empty => PageList::EMPTY,
         }
     }

@@ -50,7 +50,9 @@ pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
         Index::Trie => SortedIndex::Trie,
         Index::ThreeLevel => SortedIndex::ThreeLevel,
         Index::Offsets => {
-            let Filter::Cuckoo { tag_bits } = level.filter else { unreachable!("refused when the plan is made") };
+            let Filter::Cuckoo { tag_bits } = level.filter else {
+                unreachable!("refused when the plan is made")
+            };
             SortedIndex::SlotPages { tag_bits }
         }
         Index::Fences | Index::Implicit => SortedIndex::FENCES,

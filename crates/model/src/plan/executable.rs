@@ -93,7 +93,9 @@ impl LevelSpec {
 
     fn check_executable_but_for_index(&self, number: usize, levels: usize) -> Result<(), PlanError> {
         if levels < 2 {
-            return refuse("a level alone is executed as two: its runs, and the run into which they are merged");
+            return refuse(
+                "a level alone is executed as two: its runs, and the run into which they are merged",
+            );
         }
         if number == 0 && matches!(self.growth, Growth::Leveling { .. }) {
             return refuse("the engine's youngest of several levels tiers: each freeze makes a run of it");

@@ -86,7 +86,10 @@ mod tests {
         let tiering = LevelSpec { growth: Growth::Tiering { runs_max: 9, share: Growth::ANY_SHARE }, ..hash };
         let executed = alone(tiering).executed();
         assert_eq!(executed.levels[0].growth, Growth::Tiering { runs_max: 8, share: Growth::ANY_SHARE });
-        assert_eq!((executed.levels[0].table, executed.levels[1].table), (TableLayout::Hash, TableLayout::Sorted));
+        assert_eq!(
+            (executed.levels[0].table, executed.levels[1].table),
+            (TableLayout::Hash, TableLayout::Sorted)
+        );
         assert_eq!(executed.levels[1].filter, hash.filter);
         let executed = alone(sorted).executed();
         assert_eq!(executed.levels[1], sorted);

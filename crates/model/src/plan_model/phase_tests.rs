@@ -115,6 +115,9 @@ fn phases_of_plans_without_levels_are_refused() {
     let one = Plan::Levels(LevelsPlan { sharding, log, levels: levels[1..].to_vec() });
     let model = PlanModel::new(Plan::silt(), workload());
     assert!(Phases::new(&PlanModel { plan: one.clone(), ..model.clone() }).is_err());
-    assert!(Phases::new(&PlanModel::new(one, workload())).is_ok(), "as the engine executes it, it has two levels");
+    assert!(
+        Phases::new(&PlanModel::new(one, workload())).is_ok(),
+        "as the engine executes it, it has two levels"
+    );
     assert!(Phases::new(&model).unwrap().update(f64::NAN).is_err());
 }

@@ -89,8 +89,10 @@ impl Figure {
     pub fn verdict(&self) -> String {
         let stated = self.published.iter().filter_map(|number| Some((number, number.published?)));
         let factor = |ours: f64, theirs: f64| (ours / theirs).max(theirs / ours);
-        let compared: Vec<_> = stated.map(|(number, theirs)| (number, theirs, factor(number.ours, theirs))).collect();
-        let Some((furthest, theirs, _)) = compared.iter().max_by(|one, other| one.2.total_cmp(&other.2)) else {
+        let compared: Vec<_> =
+            stated.map(|(number, theirs)| (number, theirs, factor(number.ours, theirs))).collect();
+        let Some((furthest, theirs, _)) = compared.iter().max_by(|one, other| one.2.total_cmp(&other.2))
+        else {
             return format!("{}: the paper states no numbers.\n", self.id);
         };
         format!(
@@ -175,11 +177,8 @@ mod tests {
 
     #[test]
     fn the_verdict_names_the_number_that_is_furthest() {
-        let published = vec![
-            Published::new("a", 10.0, 11.0),
-            Published::new("b", 2.0, 1.0),
-            Published::ours("c", 7.0),
-        ];
+        let published =
+            vec![Published::new("a", 10.0, 11.0), Published::new("b", 2.0, 1.0), Published::ours("c", 7.0)];
         let figure = Figure { id: "x-1", title: "", source: "", panels: Vec::new(), published };
         let verdict = figure.verdict();
         assert!(verdict.contains("1 of 2") && verdict.contains("b, 1.000 instead of 2.000"), "{verdict}");

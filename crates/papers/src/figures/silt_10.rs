@@ -31,7 +31,12 @@ struct Stores {
 /// The one of all three is the last.
 const COMBINATIONS: [Stores; 5] = [
     Stores { name: "LogStore", plan: Plan::silt_log, metric: "log", times_silt: Some(10.0) },
-    Stores { name: "LogStore, HashStore", plan: Plan::silt_log_hash, metric: "log_hash", times_silt: Some(4.0) },
+    Stores {
+        name: "LogStore, HashStore",
+        plan: Plan::silt_log_hash,
+        metric: "log_hash",
+        times_silt: Some(4.0),
+    },
     Stores {
         name: "LogStore, SortedStore",
         plan: Plan::silt_log_sorted,

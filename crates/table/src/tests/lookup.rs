@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size, sorted,
-    table, write_hash_section, write_sorted_section,
+    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size,
+    sorted, table, write_hash_section, write_sorted_section,
 };
 use crate::index_memory::MemoryBytes;
 use crate::{Error, ITEM_BYTES_MAX, Layout, PAGE_BYTES, Section, SectionSpec, SortedIndex, TableWriter};
@@ -136,7 +136,10 @@ fn a_hit_costs_one_read() {
     let before = file.reads();
     assert_found(pages_section, &items);
     let reads = file.reads() - before;
-    assert!((20_000..=20_020).contains(&reads), "{reads} reads for 20000 hits and 50 misses with a page of each");
+    assert!(
+        (20_000..=20_020).contains(&reads),
+        "{reads} reads for 20000 hits and 50 misses with a page of each"
+    );
 }
 
 #[test]

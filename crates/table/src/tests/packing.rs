@@ -7,7 +7,8 @@ use alluvium_io::AlignedBuffer;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, sorted, table, write_hash_section, write_sorted_section,
+    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, sorted, table, write_hash_section,
+    write_sorted_section,
 };
 use crate::page::PAGE_LOSS_MAX;
 use crate::{PAGE_BYTES, SectionScanner, SectionSpec, SortedIndex, Table, salvage_file};

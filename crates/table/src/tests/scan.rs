@@ -7,8 +7,8 @@ use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    OwnedItem, SLOT_PAGES, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table, write_hash_section,
-    write_sorted_section,
+    OwnedItem, SLOT_PAGES, SPEC, colliding_key, fixed_items, items_of_any_size, sorted, table,
+    write_hash_section, write_sorted_section,
 };
 use crate::{READ_AHEAD_BYTES, SectionRange, SectionScanner, SortedIndex};
 
