@@ -54,8 +54,9 @@ enum SectionFilter {
 enum PageIndex {
     /// No pages.
     Empty,
-    /// Pages of slots, for a filter that names slots.
+    /// Pages of slots, for a filter that names slots: by their first slot, or slot by slot.
     Slots(SlotFences),
+    SlotPages(SlotPages),
     /// Leading hash bits of page boundaries.
     Fences(PageFences),
     /// Entropy-coded trie over pages.
@@ -64,8 +65,6 @@ enum PageIndex {
     ThreeLevel(Box<ThreeLevelIndex>, u32),
     /// Pages are buckets.
     Buckets(Arc<BucketDirectory>),
-    /// A page of each slot, for a filter that names slots.
-    SlotPages(Box<SlotPages>),
 }
 
 impl SectionIndex {
@@ -87,7 +86,7 @@ impl SectionIndex {
             IndexKind::SlotFences => PageIndex::Slots(SlotFences::from_bytes(pages)?),
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
             IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
-            IndexKind::SlotPages => PageIndex::SlotPages(Box::new(SlotPages::from_bytes(pages)?)),
+            IndexKind::SlotPages => PageIndex::SlotPages(SlotPages::from_bytes(pages)?),
             IndexKind::ThreeLevel => {
                 PageIndex::ThreeLevel(Box::new(three_level(entry, pages)?), entry.page_count)
             }
@@ -105,14 +104,14 @@ impl SectionIndex {
             let expected = format!("an index of {} pages", entry.page_count);
             return Err(Corruption::new("index", 0, expected, format!("{page_count} pages")));
         }
-        if let (PageIndex::Slots(_), SectionFilter::Loaded(OwnFilter::Tags(filter))) = (&pages, &filter)
+        let tags = if let SectionFilter::Loaded(filter) = &filter { filter.tags() } else { None };
+        if let (PageIndex::Slots(_), Some(filter)) = (&pages, tags)
             && filter.len() as u64 != entry.totals.item_count
         {
             let expected = format!("a filter of {} items", entry.totals.item_count);
             return Err(Corruption::new("filter", 0, expected, format!("{} items", filter.len())));
         }
-        if let (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) =
-            (&pages, &filter)
+        if let (PageIndex::SlotPages(pages), Some(filter)) = (&pages, tags)
             && filter.slots() != pages.slots()
         {
             let expected = format!("pages of {} slots", filter.slots());
@@ -296,8 +295,7 @@ impl SectionIndex {
                     .filter_map(|slot| self.page_of_slot(fences, slot.into())),
             ),
             (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) => {
-                let found = filter.candidates(hash).filter_map(|slot| pages.page_of(slot));
-                PageList::distinct(found.map(PageRead::from))
+                PageList::distinct(pages.candidates(filter, hash).map(PageRead::from))
             }
             (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
             (_, SectionFilter::Cluster(_) | SectionFilter::Covering(_)) => {
@@ -314,11 +312,7 @@ impl SectionIndex {
         match &self.pages {
             PageIndex::Fences(fences) => fences.lookup(hash.high()).map(|range| page_number(range.first)),
             PageIndex::Buckets(buckets) => Some(buckets.group_pages(buckets.group_of(hash.high())).start),
-            PageIndex::Slots(_)
-            | PageIndex::SlotPages(_)
-            | PageIndex::Trie(_)
-            | PageIndex::ThreeLevel(..)
-            | PageIndex::Empty => None,
+            _ => None,
         }
     }
 
@@ -330,12 +324,7 @@ impl SectionIndex {
                 let range = index.prefix_pages(prefix_hash)?;
                 Some((page_number(range.first), page_number(range.last)))
             }
-            PageIndex::Slots(_)
-            | PageIndex::SlotPages(_)
-            | PageIndex::Fences(_)
-            | PageIndex::Trie(_)
-            | PageIndex::Buckets(_)
-            | PageIndex::Empty => None,
+            _ => None,
         }
     }
 

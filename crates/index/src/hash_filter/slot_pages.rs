@@ -2,7 +2,7 @@
 
 use alluvium_base::{Corruption, KeyHash};
 
-use super::filter::bucket_slots;
+use super::filter::{HashFilter, bucket_slots};
 use crate::cuckoo::CuckooTable;
 
 const NAME: &str = "slot pages";
@@ -76,6 +76,13 @@ impl SlotPages {
         (entry != EMPTY).then_some(SlotPage { page: entry >> 1, goes_on: entry & 1 != 0 })
     }
 
+    /// The pages of the items that may be the one with `hash` according to their filter: usually one, none if it is
+    /// absent.
+    #[inline]
+    pub fn candidates(&self, filter: &HashFilter, hash: KeyHash) -> impl Iterator<Item = SlotPage> + '_ {
+        filter.candidates(hash).filter_map(|slot| self.page_of(slot))
+    }
+
     /// The pages of all items in the two buckets of a key with `hash`: all that is known without the filter.
     pub fn pages_of_buckets(&self, hash: KeyHash) -> impl Iterator<Item = SlotPage> + '_ {
         let slots = bucket_slots(hash, self.slots.len() as u32);
@@ -123,7 +130,6 @@ impl SlotPages {
 
 #[cfg(test)]
 mod tests {
-    use super::super::HashFilter;
     use super::*;
 
     fn hash(number: u64) -> KeyHash {
@@ -151,7 +157,7 @@ mod tests {
         for number in 0..count {
             let expected = SlotPage { page: number / 30, goes_on: number % 30 == 29 };
             let hash = hash(number.into());
-            assert!(filter.candidates(hash).any(|slot| pages.page_of(slot) == Some(expected)));
+            assert!(pages.candidates(&filter, hash).any(|page| page == expected));
             assert!(pages.pages_of_buckets(hash).any(|page| page == expected));
         }
     }

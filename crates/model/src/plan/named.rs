@@ -39,9 +39,9 @@ impl Plan {
         Self::Levels(LevelsPlan::silt())
     }
 
-    /// SILT's LogStores alone, the first of the four combinations of its Figure 10: runs whose index has the page of each
-    /// item, merged only for garbage. 6.6 bytes of memory per item. Here as in the other combinations, a run that the
-    /// log became is in the order of hashes and not of arrival, which changes neither memory nor reads.
+    /// SILT's LogStores alone, the first of the four combinations of its Figure 10: runs whose index has the page of
+    /// each item, merged only for garbage. 6.6 bytes of memory per item. Runs are in the order of hashes and not of
+    /// arrival, which changes neither memory nor reads.
     pub fn silt_log() -> Self {
         Self::alone(Self::log_store(Self::WITHOUT_END))
     }

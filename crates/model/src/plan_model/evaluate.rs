@@ -53,8 +53,7 @@ pub struct PlanCost {
 }
 
 impl PlanModel {
-    /// A model of the engine with enough memory for all filters and indexes. The plan is taken as the engine executes it
-    /// ([`Plan::executed`]).
+    /// A model of the engine, of [`Plan::executed`], with enough memory for all filters and indexes.
     pub fn new(plan: Plan, workload: Workload) -> Self {
         Self { plan: plan.executed(), workload, rules: Rules::engine(), memory_limit_bytes: f64::INFINITY }
     }
@@ -114,8 +113,7 @@ impl PlanModel {
             structures.push(Structure::index(number, self.index_bytes(level, state, records)));
         }
         let residency = Residency::within(structures, self.memory_limit_bytes)?;
-        let lookup = self.lookup(levels, &stack, &stream, &residency);
-        let cached = self.cached_share(&stream);
+        let (lookup, cached) = (self.lookup(levels, &stack, &stream, &residency), self.cached_share(&stream));
         let cost = Cost {
             writes: self.writes(levels, &stack),
             reads_per_get: (1.0 - cached) * lookup.reads_per_get(),

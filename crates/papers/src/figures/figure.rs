@@ -96,7 +96,8 @@ impl Figure {
             return format!("{}: the paper states no numbers.\n", self.id);
         };
         format!(
-            "{}: {} of {} published numbers are within a quarter of ours; furthest is {}, {:.3} instead of {theirs:.3}.\n",
+            "{}: {} of {} published numbers are within a quarter of ours; furthest is {}, {:.3} instead of \
+             {theirs:.3}.\n",
             self.id,
             compared.iter().filter(|compared| compared.2 <= NEAR).count(),
             compared.len(),
