@@ -58,7 +58,7 @@ enum Pages {
     Fences(PageFencesBuilder),
     Trie { builder: Box<TrieBuilder>, page_count: u32, straddles: Vec<Straddle> },
     ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
-    SlotPages(SlotPagesBuilder),
+    Each(SlotPagesBuilder),
 }
 
 /// Items per page, and per prefix in a semi-sorted keyspace, for which a three-level index is configured; other numbers
@@ -104,7 +104,7 @@ impl IndexBuilder {
                 Self::new(Pages::ThreeLevel { builder, page_count: 0 })
             }
             SortedIndex::SlotPages { tag_bits } => {
-                Self::new(Pages::SlotPages(SlotPagesBuilder::new(tag_bits, range)))
+                Self::new(Pages::Each(SlotPagesBuilder::new(tag_bits, range)))
             }
         }
     }
@@ -120,7 +120,7 @@ impl IndexBuilder {
             Pages::Fences(_) => IndexKind::PageFences,
             Pages::Trie { .. } => IndexKind::Trie,
             Pages::ThreeLevel { .. } => IndexKind::ThreeLevel,
-            Pages::SlotPages(_) => IndexKind::SlotPages,
+            Pages::Each(_) => IndexKind::SlotPages,
         }
     }
 
@@ -129,7 +129,7 @@ impl IndexBuilder {
     pub fn group(&self, hash: KeyHash) -> u128 {
         match &self.pages {
             Pages::Fences(builder) => builder.cell_of(hash.high()).into(),
-            Pages::Slots(_) | Pages::Trie { .. } | Pages::SlotPages(_) => hash.high().into(),
+            Pages::Slots(_) | Pages::Trie { .. } | Pages::Each(_) => hash.high().into(),
             Pages::ThreeLevel { .. } => hash.0,
         }
     }
@@ -178,7 +178,7 @@ impl IndexBuilder {
                 self.pending[..items].iter().for_each(|&hash| builder.push(hash, page));
                 *page_count += 1;
             }
-            Pages::SlotPages(builder) => builder.end_page(&self.pending[..items], goes_on),
+            Pages::Each(builder) => builder.end_page(&self.pending[..items], goes_on),
         }
         if items > 0 {
             self.before = Some(self.pending[items - 1]);
@@ -190,7 +190,7 @@ impl IndexBuilder {
     /// The index block with its kind, and the filter: `filter`, or the one that comes with the index.
     pub fn finish_with(self, filter: FilterBuilder) -> (IndexKind, Vec<u8>, FilterBuilder) {
         match self.pages {
-            Pages::SlotPages(builder) => builder.finish(),
+            Pages::Each(builder) => builder.finish(),
             _ => (self.kind(), self.finish(), filter),
         }
     }
@@ -199,7 +199,7 @@ impl IndexBuilder {
     pub fn finish(self) -> Vec<u8> {
         debug_assert!(self.pending.is_empty(), "the last page was not ended");
         match self.pages {
-            Pages::SlotPages(builder) => builder.finish().1,
+            Pages::Each(builder) => builder.finish().1,
             Pages::Slots(builder) => builder.finish().to_bytes(),
             Pages::Fences(builder) => builder.finish().to_bytes(),
             Pages::Trie { builder, straddles, .. } => PagedTrie::new(builder.finish(), straddles).to_bytes(),
