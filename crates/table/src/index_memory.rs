@@ -69,6 +69,10 @@ pub struct Degradation {
     pub unfiltered_pages: u64,
     /// Damaged filters and indexes that lookups worked without, or that were rebuilt from the pages.
     pub damaged_blocks: u64,
+    /// Indexes that were made from the pages because the plan asks for other ones than are stored.
+    pub indexes_made: u64,
+    /// Pages that were read for them.
+    pub pages_read_for_indexes: u64,
 }
 
 #[derive(Debug, Default)]
@@ -78,6 +82,8 @@ struct Counts {
     index_reads: AtomicU64,
     unfiltered_pages: AtomicU64,
     damaged_blocks: AtomicU64,
+    indexes_made: AtomicU64,
+    pages_read_for_indexes: AtomicU64,
 }
 
 /// Holders that have something in memory, oldest first. Some may no longer exist.
@@ -191,6 +197,8 @@ impl IndexMemory {
             index_reads: counts.index_reads.load(Ordering::Relaxed),
             unfiltered_pages: counts.unfiltered_pages.load(Ordering::Relaxed),
             damaged_blocks: counts.damaged_blocks.load(Ordering::Relaxed),
+            indexes_made: counts.indexes_made.load(Ordering::Relaxed),
+            pages_read_for_indexes: counts.pages_read_for_indexes.load(Ordering::Relaxed),
         }
     }
 
@@ -204,6 +212,11 @@ impl IndexMemory {
 
     pub(super) fn count_damaged(&self, blocks: u64) {
         self.degradation.damaged_blocks.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_made(&self, indexes: u64, pages: u64) {
+        self.degradation.indexes_made.fetch_add(indexes, Ordering::Relaxed);
+        self.degradation.pages_read_for_indexes.fetch_add(pages, Ordering::Relaxed);
     }
 
     pub(super) fn count_unkept(&self, filters: u64, indexes: u64) {

@@ -247,7 +247,12 @@ pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec
             1 => static_filter(rng),
             _ => Filter::Cuckoo { tag_bits: rng.random_range(4..16) },
         };
-        let index = if rng.random_range(0..4) == 0 { Index::Trie } else { Index::Fences };
+        let (filter, index) = match rng.random_range(0..8) {
+            0 => (filter, Index::Trie),
+            1 => (filter, Index::TrieDense),
+            2 | 3 => (Filter::Fragments { bits: rng.random_range(1..12) }, Index::TrieDense),
+            _ => (filter, Index::Fences),
+        };
         levels.push(LevelSpec { growth, table: TableLayout::Sorted, filter, index });
     }
     levels

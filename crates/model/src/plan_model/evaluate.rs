@@ -245,6 +245,7 @@ impl PlanModel {
             Filter::None => 0.0,
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
             Filter::Static { bits } => f64::from(bits) * self.rules.static_slots,
+            Filter::Fragments { bits } => f64::from(bits),
             Filter::MultiLevelCuckoo { tag_bits } => self.multi_level_bits(tag_bits),
             Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
@@ -263,6 +264,8 @@ impl PlanModel {
             }
             (_, Index::Fences | Index::Implicit) => self.rules.fence_bits / items,
             (_, Index::Trie) => self.rules.trie_bits / items,
+            // The ranks of the pages' first items are in an Elias-Fano list.
+            (_, Index::TrieDense) => self.rules.dense_trie_bits + (items.max(1.0).log2() + 2.3) / items,
             (_, Index::ThreeLevel) => self.rules.three_level_bits,
         }
     }
@@ -313,7 +316,9 @@ impl PlanModel {
                 let errors = errors * state.filter_crowding;
                 (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
             }
-            Filter::Static { bits } => (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0),
+            Filter::Static { bits } | Filter::Fragments { bits } => {
+                (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0)
+            }
             // One filter for all runs: at most one read, of the run that it names.
             Filter::MultiLevelCuckoo { tag_bits } => {
                 let errors = errors / self.multi_level_room(level.growth);
