@@ -17,7 +17,7 @@ pub(crate) const TRAILER_MAGIC: [u8; 8] = *b"MUIVULLA";
 /// Readers refuse files with a different major version.
 pub(crate) const FORMAT_MAJOR: u16 = 2;
 /// Readers ignore what a higher minor version added.
-pub(crate) const FORMAT_MINOR: u16 = 3;
+pub(crate) const FORMAT_MINOR: u16 = 4;
 /// The kind of file: a table. On disk: do not renumber.
 pub(crate) const KIND_TABLE: u8 = 1;
 
