@@ -36,9 +36,9 @@ pub struct Space {
     /// Bits of static filters, which are offered for bucketed tables only. Elsewhere they would save memory compared
     /// with tags, but building them takes ten times as long, and the model does not price processor time.
     pub static_bits: Vec<u32>,
-    /// Bits of fragments, offered with dense tries. Default none: at equal shares of false positives they save a bit an
-    /// item compared with tags, but a lookup in a dense trie takes five times as long, and the model does not price
-    /// processor time.
+    /// Bits of fragments, offered with dense tries. Default none: static filters in buckets beat them. At equal shares
+    /// of false positives fragments save a bit an item compared with tags, but a lookup in a dense trie takes several
+    /// times as long, and the model does not price processor time.
     pub fragment_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,

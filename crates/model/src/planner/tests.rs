@@ -198,18 +198,19 @@ fn fragments_save_a_bit_compared_with_tags_and_cost_one_compared_with_static_fil
     assert!((1.8..2.4).contains(&lost), "{lost} bits lost");
 }
 
+/// Tables in buckets have no index at all, and static filters are the smallest.
 #[test]
-fn fragments_win_where_absent_keys_are_asked_for_and_memory_is_short() {
+fn static_filters_in_buckets_beat_fragments() {
     let mut demand = demand(2e7, 0.0).with_mix(OperationMix { put: 0.2, get: 0.4, miss: 0.4, delete: 0.0 });
     demand.limits.memory_bytes = 1.1 * 2e7;
-    let score = |fragment_bits: Vec<u32>| {
-        let space = Space { fragment_bits, ..Space::default() };
-        let best = plan_executable(&demand, &space).unwrap();
-        (best.figures.score_us(&demand), best.plan)
-    };
-    let (without, _) = score(Vec::new());
-    let (with, plan) = score(vec![2, 3, 4, 5, 6]);
-    assert!(with < without * 0.99, "{with} us with, {without} us without: {plan}");
-    let Plan::Levels(LevelsPlan { levels, .. }) = plan else { panic!("{plan}") };
-    assert!(levels.iter().any(|level| level.index == Index::TrieDense), "{levels:?}");
+    let space =
+        Space { static_bits: Space::default().static_bits, fragment_bits: Vec::new(), ..small_space() };
+    let best = plan_executable(&demand, &space).unwrap();
+    let offered = Space { fragment_bits: vec![2, 4, 6, 8], ..space };
+    assert_eq!(plan_executable(&demand, &offered).unwrap(), best);
+    let is_dense = |plan: &Plan| plan.to_string().contains("dense trie");
+    assert!(!is_dense(&best.plan));
+    let sorted_only = Space { static_bits: Vec::new(), ..offered };
+    let best = plan_executable(&demand, &sorted_only).unwrap();
+    assert!(is_dense(&best.plan), "{}", best.plan);
 }
