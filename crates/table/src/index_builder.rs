@@ -212,8 +212,8 @@ impl IndexBuilder {
                 }
                 pages.starts.push_page(pages.trie.len());
                 self.pending[..items].iter().for_each(|&hash| pages.trie.push(hash));
-                // The index leads to the first item of a hash. If a later one is the last of its page and continues, the
-                // hash needs an entry for it.
+                // The index leads to the first item of a hash. If a later one is the last of its page and continues,
+                // the hash needs an entry.
                 let mut backwards = self.pending[..items].iter().rev().map(|hash| hash.high()).chain(before);
                 if let (true, Some(last), Some(second)) = (goes_on, backwards.next(), backwards.next())
                     && items > 0

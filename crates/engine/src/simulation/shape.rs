@@ -168,7 +168,7 @@ pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     };
     let mut levels = random_levels(rng, young);
     for level in &mut levels {
-        if let Filter::BloomCluster { .. } = level.filter {
+        if let Filter::BloomCluster { .. } | Filter::Fragments { .. } = level.filter {
             level.filter = young.filter;
         }
         (level.table, level.index) = (TableLayout::Sorted, Index::ThreeLevel);

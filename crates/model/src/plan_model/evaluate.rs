@@ -351,15 +351,6 @@ impl PlanModel {
         }
     }
 
-    /// Share of the gets of present keys that the cache answers.
-    pub(super) fn cached_share(&self, stream: &WriteStream) -> f64 {
-        use super::workload::GetPopularity;
-        match self.workload.gets {
-            GetPopularity::Uniform => (self.workload.cached_items / stream.keys.keys()).min(1.0),
-            GetPopularity::LikePuts => stream.keys.cache_hit_share(self.workload.cached_items),
-        }
-    }
-
     fn chained(&self, spec: &ChainedSpec) -> Result<PlanCost, ModelError> {
         let written = self.workload.written_bytes();
         let (directory, filter_bits) = match spec.directory {

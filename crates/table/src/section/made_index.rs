@@ -51,7 +51,8 @@ pub enum Made {
 }
 
 impl Section {
-    /// Whether the section can have this index without being written again: it has it, or it can be made from the pages.
+    /// Whether the section can have this index without being written again: it is stored, or can be made from the
+    /// pages.
     pub fn can_have(&self, target: IndexTarget) -> bool {
         target.is_stored_in(&self.entry) || target.fits_pages_of(&self.entry)
     }

@@ -30,8 +30,8 @@ impl Section {
         if self.wants_filter() { worth.max(self.filter_worth()) } else { worth }
     }
 
-    /// What a byte of an index of `bytes` bytes is worth that was made from the pages, filter included: it saves one read
-    /// for each lookup in the section's range.
+    /// What a byte of an index of `bytes` bytes is worth that was made from the pages, filter included: it saves one
+    /// read for each lookup in the section's range.
     pub(super) fn made_worth(&self, bytes: u64) -> f64 {
         self.range_share() / bytes.max(1) as f64
     }

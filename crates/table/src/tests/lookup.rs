@@ -68,7 +68,12 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_one_hash_are_told_apart(count in 1u32..40, value_len in 0usize..1700, bits in 1u32..=32, others in items_of_any_size(30)) {
+    fn keys_of_one_hash_are_told_apart(
+        count in 1u32..40,
+        value_len in 0usize..1700,
+        bits in 1u32..=32,
+        others in items_of_any_size(30),
+    ) {
         let same: Vec<_> = (0..count)
             .map(|number| OwnedItem::value(colliding_key(number), vec![number as u8; value_len]))
             .collect();
