@@ -54,6 +54,8 @@ pub enum IndexKind {
     Buckets = 5,
     /// The page of the item in each slot of a filter of tags.
     SlotPages = 6,
+    /// Entropy-coded trie down to items, and the rank of each page's first item.
+    DenseTrie = 7,
 }
 
 impl IndexKind {
@@ -66,6 +68,7 @@ impl IndexKind {
             4 => Some(Self::ThreeLevel),
             5 => Some(Self::Buckets),
             6 => Some(Self::SlotPages),
+            7 => Some(Self::DenseTrie),
             _ => None,
         }
     }
@@ -104,6 +107,8 @@ pub struct SectionEntry {
     pub filter_covers: bool,
     /// Whether the filter is a static one, for the section's items alone.
     pub filter_is_static: bool,
+    /// Whether the filter is fragments of the items' hashes in the order of the trie, which is then dense.
+    pub filter_is_fragments: bool,
     /// Whether the filter contains the prefixes of the items as well as the items.
     pub(crate) filter_knows_prefixes: bool,
     /// Number of the level in the keyspace's plan for which the section was made, or `None` if the file does not say.
@@ -136,6 +141,7 @@ const FILTER_ON_FLASH: u8 = 2;
 const FILTER_COVERS: u8 = 4;
 const FILTER_KNOWS_PREFIXES: u8 = 8;
 const FILTER_IS_STATIC: u8 = 16;
+const FILTER_IS_FRAGMENTS: u8 = 32;
 
 impl SectionEntry {
     /// Whether it needs a long entry.
@@ -199,6 +205,7 @@ impl SectionEntry {
             | flag(self.filter_covers, FILTER_COVERS)
             | flag(self.filter_knows_prefixes, FILTER_KNOWS_PREFIXES)
             | flag(self.filter_is_static, FILTER_IS_STATIC)
+            | flag(self.filter_is_fragments, FILTER_IS_FRAGMENTS)
     }
 
     /// Decodes an entry. `bytes` has at least [`ENTRY_BYTES_MIN`] bytes. The offset of a corruption is relative to
@@ -259,6 +266,7 @@ impl SectionEntry {
             filter_covers: bytes[52] & FILTER_COVERS != 0,
             filter_knows_prefixes: bytes[52] & FILTER_KNOWS_PREFIXES != 0,
             filter_is_static: bytes[52] & FILTER_IS_STATIC != 0,
+            filter_is_fragments: bytes[52] & FILTER_IS_FRAGMENTS != 0,
             level: bytes[53].checked_sub(1),
             plan_number: u16::from_le_bytes([bytes[54], bytes[55]]),
             totals: Totals {
@@ -290,7 +298,7 @@ impl SectionEntry {
         let index_fits = match index_kind {
             IndexKind::None => entry.page_count == 0 && entry.filter.len == 0 && entry.index.len == 0,
             IndexKind::SlotFences => layout == Layout::Hash && entry.filter.len > 0 && entry.index.len > 0,
-            IndexKind::PageFences | IndexKind::Trie | IndexKind::ThreeLevel => {
+            IndexKind::PageFences | IndexKind::Trie | IndexKind::ThreeLevel | IndexKind::DenseTrie => {
                 layout == Layout::Sorted && entry.index.len > 0
             }
             IndexKind::SlotPages => {
@@ -308,6 +316,10 @@ impl SectionEntry {
         let is_other = entry.filter_covers || entry.filter_on_flash || layout == Layout::Hash;
         if entry.filter_is_static && (is_other || entry.filter.len == 0) {
             return bad(52, "a static filter of a section not of hash layout", bytes[52].into());
+        }
+        let is_other = entry.filter_is_static || entry.filter_covers || index_kind != IndexKind::DenseTrie;
+        if entry.filter_is_fragments && (is_other || entry.filter.len == 0) {
+            return bad(52, "fragments of a section with a dense trie", bytes[52].into());
         }
         if (entry.filter.len == 0) != (entry.filter_tag_bits == 0) || entry.filter_tag_bits > 32 {
             return bad(7, "tag bits of the filter", bytes[7].into());

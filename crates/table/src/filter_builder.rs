@@ -4,6 +4,7 @@ use alluvium_base::{KeyHash, KeyHasher};
 use alluvium_index::cuckoo::CuckooTable;
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::static_filter::StaticFilter;
+use alluvium_index::trie::Fragments;
 
 use crate::cluster_builder::ClusterBuilder;
 use crate::covering_builder::CoveringBuilder;
@@ -22,6 +23,15 @@ pub enum FilterKind {
     Tags(u32),
     /// A static filter of this number of bits.
     Static(u32),
+    /// This number of bits of each hash, in the order of a dense trie. For sections that have such an index.
+    Fragments(u32),
+}
+
+/// A kind of filter that is made when all hashes are known, and its bits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum GatheredKind {
+    Tags(u32),
+    Static(u32),
 }
 
 /// The filter of the section being written.
@@ -32,10 +42,12 @@ pub(super) enum FilterBuilder {
     Made(HashFilter),
     /// Made at the end from the items' hashes.
     Gathered {
-        kind: FilterKind,
+        kind: GatheredKind,
         hashes: Vec<KeyHash>,
         prefixes: GatheredPrefixes,
     },
+    /// Fragments of the items so far.
+    Fragments(Fragments),
     /// For a table in buckets: made at the end from the items' hashes and the filters of other tables.
     Clustered(ClusterBuilder),
     /// Made from the items' hashes and the filter of the tables below.
@@ -87,6 +99,11 @@ pub(super) struct MadeFilter {
 impl FilterBuilder {
     /// A filter for approximately `items_expected` items, in a section of the level of this number.
     pub fn gathered(kind: FilterKind, level: Option<u8>, items_expected: u64) -> Self {
+        let kind = match kind {
+            FilterKind::Fragments(bits) => return Self::Fragments(Fragments::new(bits)),
+            FilterKind::Tags(bits) => GatheredKind::Tags(bits),
+            FilterKind::Static(bits) => GatheredKind::Static(bits),
+        };
         let hashes = Vec::with_capacity(items_expected as usize);
         Self::Gathered { kind, hashes, prefixes: GatheredPrefixes::of_level(level) }
     }
@@ -103,6 +120,7 @@ impl FilterBuilder {
                 }
             }
             Self::Clustered(builder) => builder.push(hash),
+            Self::Fragments(fragments) => fragments.push(hash),
             Self::Covering(builder) => builder.push(hasher, hash, key)?,
             Self::None | Self::Made(_) => {}
         }
@@ -114,6 +132,10 @@ impl FilterBuilder {
     pub fn finish(self) -> Option<MadeFilter> {
         match self {
             Self::None | Self::Clustered(_) | Self::Covering(_) => None,
+            Self::Fragments(mut fragments) => {
+                fragments.shrink_to_fit();
+                Some(MadeFilter { filter: OwnFilter::Fragments(fragments), knows_prefixes: false })
+            }
             Self::Made(filter) => Some(MadeFilter { filter: OwnFilter::Tags(filter), knows_prefixes: false }),
             Self::Gathered { kind, mut hashes, prefixes } => {
                 let known = prefixes.worth_knowing(hashes.len());
@@ -121,8 +143,8 @@ impl FilterBuilder {
                 let knows_prefixes = !known.is_empty();
                 let slack = hashes.len() / 16 + 1;
                 let filter = match kind {
-                    FilterKind::Static(bits) => OwnFilter::Static(StaticFilter::new(&hashes, bits)),
-                    FilterKind::Tags(bits) => OwnFilter::Tags(
+                    GatheredKind::Static(bits) => OwnFilter::Static(StaticFilter::new(&hashes, bits)),
+                    GatheredKind::Tags(bits) => OwnFilter::Tags(
                         (0..TRIES_MAX).find_map(|attempt| tags_of(&hashes, bits, attempt * slack))?,
                     ),
                 };

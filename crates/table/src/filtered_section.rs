@@ -3,6 +3,7 @@
 use alluvium_index::hash_filter::HashFilter;
 
 use crate::covering_builder::{CoveringBuilder, CoveringSpec};
+use crate::directory::IndexKind;
 use crate::error::Result;
 use crate::filter_builder::{FilterBuilder, FilterKind, MadeFilter};
 use crate::index_builder::IndexBuilder;
@@ -22,9 +23,11 @@ impl TableWriter {
     /// section ends. Holds 16 bytes for each of `items_expected` items until then.
     ///
     /// # Panics
-    /// When no section of sorted layout is open.
+    /// When no section of sorted layout is open, or for fragments without a dense trie.
     pub fn gather_filter(&mut self, kind: FilterKind, items_expected: u64) {
         let section = self.sorted_section();
+        let is_ranked = section.index.kind() == IndexKind::DenseTrie;
+        assert!(is_ranked || !matches!(kind, FilterKind::Fragments(_)), "fragments go with a dense trie");
         section.filter = FilterBuilder::gathered(kind, section.entry.level, items_expected);
     }
 
@@ -52,6 +55,7 @@ impl FinishedSection {
         if let Some(MadeFilter { filter, knows_prefixes }) = filter.finish() {
             self.entry.filter_tag_bits = filter.bits();
             self.entry.filter_is_static = filter.is_static();
+            self.entry.filter_is_fragments = filter.fragments().is_some();
             self.entry.filter_knows_prefixes = knows_prefixes;
             self.filter = filter.to_bytes();
         }

@@ -7,9 +7,11 @@ use alluvium_base::checksum::checksum64;
 use alluvium_index::fences::{PageFences, SlotFences};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::three_level::ThreeLevelIndex;
+use alluvium_index::trie::Fragments;
 
 use crate::cluster_filter::ClusterFilter;
 use crate::covering_filter::CoveringFilter;
+use crate::dense_trie::DenseTrie;
 use crate::frame::{self, Trailer};
 use crate::page::{Layout, PAGE_BYTES, Page};
 use crate::paged_trie::PagedTrie;
@@ -64,6 +66,8 @@ pub fn index(bytes: &[u8]) {
     let _ =
         ThreeLevelIndex::from_bytes(bytes).map(|index| (index.lookup(hash), index.prefix_pages(hash.high())));
     let _ = PagedTrie::from_bytes(bytes).map(|trie| trie.lookup(hash, true));
+    let fragments = Fragments::from_bytes(bytes);
+    let _ = DenseTrie::from_bytes(bytes).map(|trie| trie.lookup(hash, fragments.as_ref().ok(), true));
     for filter in [&[][..], bytes] {
         if let Ok(cluster) = ClusterFilter::decode(bytes, (0, u64::MAX), filter) {
             let _ = (cluster.runs_of(hash), cluster.column_place(hash));

@@ -4,39 +4,43 @@ use std::sync::Arc;
 
 use alluvium_base::{Corruption, KeyHash, TableId};
 use alluvium_index::bloom_cluster::RunSet;
-use alluvium_index::bucketed::{BucketDirectory, Home};
-use alluvium_index::fences::{PageFences, PageRange, SlotFences};
-use alluvium_index::hash_filter::{HashFilter, SlotPages, bucket_slots};
+use alluvium_index::bucketed::BucketDirectory;
+use alluvium_index::fences::{PageFences, SlotFences};
+use alluvium_index::hash_filter::{HashFilter, SlotPages};
 use alluvium_index::three_level::ThreeLevelIndex;
 
 use crate::cluster_filter::ClusterFilter;
 use crate::covering_filter::CoveringFilter;
+use crate::dense_trie::DenseTrie;
 use crate::directory::{IndexKind, SectionEntry};
 use crate::index_memory::{Charge, MemoryBytes};
 use crate::index_parts::{split_index, three_level};
+use crate::index_target::IndexTarget;
 use crate::own_filter::OwnFilter;
-use crate::page_list::{PageList, PageRead, page_number};
+use crate::page_list::page_number;
 use crate::paged_trie::PagedTrie;
 
 /// The filter and the page index of a section, loaded. The filter may have been dropped again.
 #[derive(Debug)]
 pub(crate) struct SectionIndex {
-    filter: SectionFilter,
-    pages: PageIndex,
+    pub(super) filter: SectionFilter,
+    pub(super) pages: PageIndex,
     /// Whether items of the section continue in the next page. If the last item of a page does, the boundary after the
     /// page is directly after that item's slot or cell; an item that is not the last of its page is further in front of
     /// the boundary.
-    items_go_on: bool,
+    pub(super) items_go_on: bool,
     /// Whether the filter uses other bits of the hash than the order does.
     spreads: bool,
     /// Whether the filter contains prefixes as well as items.
     knows_prefixes: bool,
+    /// What it was made as from the pages, if it differs from what is stored with them.
+    pub(super) made_as: Option<IndexTarget>,
     /// The memory that this takes, if it is kept.
     _charge: Option<Charge>,
 }
 
 #[derive(Debug)]
-enum SectionFilter {
+pub(super) enum SectionFilter {
     /// The section has no filter.
     None,
     Loaded(OwnFilter),
@@ -51,7 +55,7 @@ enum SectionFilter {
 }
 
 #[derive(Clone, Debug)]
-enum PageIndex {
+pub(super) enum PageIndex {
     /// No pages.
     Empty,
     /// Pages of slots, for a filter that names slots: by their first slot, or slot by slot.
@@ -61,6 +65,8 @@ enum PageIndex {
     Fences(PageFences),
     /// Entropy-coded trie over pages.
     Trie(Box<PagedTrie>),
+    /// Entropy-coded trie over items.
+    Dense(Box<DenseTrie>),
     /// For a semi-sorted keyspace, over this number of pages.
     ThreeLevel(Box<ThreeLevelIndex>, u32),
     /// Pages are buckets.
@@ -79,7 +85,7 @@ impl SectionIndex {
                 (SectionFilter::Covering(CoveringFilter::decode(cover, filter)?), pages)
             }
             [] => (SectionFilter::None, pages),
-            bytes => (SectionFilter::Loaded(OwnFilter::from_bytes(bytes, entry.filter_is_static)?), pages),
+            bytes => (SectionFilter::Loaded(OwnFilter::from_bytes(bytes, entry)?), pages),
         };
         let pages = match entry.index_kind {
             IndexKind::None | IndexKind::Buckets => PageIndex::Empty,
@@ -87,6 +93,7 @@ impl SectionIndex {
             IndexKind::PageFences => PageIndex::Fences(PageFences::from_bytes(pages)?),
             IndexKind::Trie => PageIndex::Trie(Box::new(PagedTrie::from_bytes(pages)?)),
             IndexKind::SlotPages => PageIndex::SlotPages(SlotPages::from_bytes(pages)?),
+            IndexKind::DenseTrie => PageIndex::Dense(Box::new(DenseTrie::from_bytes(pages)?)),
             IndexKind::ThreeLevel => {
                 PageIndex::ThreeLevel(Box::new(three_level(entry, pages)?), entry.page_count)
             }
@@ -96,6 +103,7 @@ impl SectionIndex {
             PageIndex::Slots(fences) => fences.pages(),
             PageIndex::Fences(fences) => fences.pages(),
             PageIndex::Trie(trie) => trie.pages(),
+            PageIndex::Dense(trie) => trie.pages(),
             PageIndex::ThreeLevel(_, pages) => u64::from(*pages),
             PageIndex::Buckets(buckets) => buckets.pages(),
             PageIndex::SlotPages(pages) => pages.pages(),
@@ -117,9 +125,15 @@ impl SectionIndex {
             let expected = format!("pages of {} slots", filter.slots());
             return Err(Corruption::new("index", 0, expected, format!("{} slots", pages.slots())));
         }
+        if let PageIndex::Dense(trie) = &pages
+            && trie.items() != entry.totals.item_count
+        {
+            let expected = format!("a trie of {} items", entry.totals.item_count);
+            return Err(Corruption::new("index", 0, expected, format!("{} items", trie.items())));
+        }
         let (items_go_on, spreads) = (entry.items_go_on, entry.hasher.is_semi_sorted());
         let knows_prefixes = entry.filter_knows_prefixes && spreads;
-        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
+        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, made_as: None, _charge: None })
     }
 
     /// Decodes the blocks of a table in buckets. Without `filter` it stays on flash.
@@ -139,16 +153,21 @@ impl SectionIndex {
                 return Err(Corruption::new("index", 0, "a bucket directory alone", found));
             }
             (true, []) => SectionFilter::Dropped { slots: 0 },
-            (true, bytes) => SectionFilter::Loaded(OwnFilter::from_bytes(bytes, true)?),
+            (true, bytes) => SectionFilter::Loaded(OwnFilter::from_bytes(bytes, entry)?),
         };
         let pages = PageIndex::Buckets(Arc::new(buckets));
         let (items_go_on, spreads, knows_prefixes) = (false, false, false);
-        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: None })
+        Ok(Self { filter, pages, items_go_on, spreads, knows_prefixes, made_as: None, _charge: None })
     }
 
     /// The same index for a filter of tags that is absent, with this number of slots.
     pub(super) fn lacking_filter(self, slots: u32) -> Self {
         Self { filter: SectionFilter::Dropped { slots }, ..self }
+    }
+
+    /// The same index, made from the pages as `target` instead of what is stored.
+    pub(super) fn made_as(self, target: IndexTarget) -> Self {
+        Self { made_as: Some(target), ..self }
     }
 
     /// The same index, with its memory counted by `charge`.
@@ -168,8 +187,8 @@ impl SectionIndex {
             SectionFilter::Covering(covering) => SectionFilter::Covering(covering.away()),
         };
         let pages = self.pages.clone();
-        let Self { items_go_on, spreads, knows_prefixes, .. } = *self;
-        Self { filter, pages, items_go_on, spreads, knows_prefixes, _charge: Some(charge) }
+        let Self { items_go_on, spreads, knows_prefixes, made_as, .. } = *self;
+        Self { filter, pages, items_go_on, spreads, knows_prefixes, made_as, _charge: Some(charge) }
     }
 
     /// Whether nothing has been dropped.
@@ -240,73 +259,6 @@ impl SectionIndex {
         }
     }
 
-    /// Starts loading what shows whether the section has a key of this hash.
-    #[inline]
-    pub fn prefetch(&self, hash: KeyHash) {
-        match &self.filter {
-            SectionFilter::Loaded(filter) => filter.prefetch(self.placing(hash)),
-            SectionFilter::Cluster(cluster) => cluster.prefetch(hash),
-            SectionFilter::Covering(covering) => covering.prefetch(self.placing(hash)),
-            SectionFilter::None | SectionFilter::Dropped { .. } => {}
-        }
-    }
-
-    /// The pages in which a table of sorted layout or in buckets may hold a key of hash `hash`, regardless of filters.
-    #[inline]
-    pub fn locate_unfiltered(&self, hash: KeyHash) -> PageList {
-        match &self.pages {
-            PageIndex::Buckets(buckets) => match buckets.locate(hash) {
-                None => PageList::EMPTY,
-                Some(Home::Page(page)) => PageList::range(page, PageRead::new(page, false)),
-                Some(Home::Pages { first, last }) => PageList::range(first, PageRead::new(last, false)),
-            },
-            PageIndex::Fences(fences) => {
-                let range = fences.lookup(hash.high());
-                range.map_or(PageList::EMPTY, |range| self.whole_cells(fences, range, hash))
-            }
-            PageIndex::Trie(trie) => trie.lookup(hash, self.items_go_on),
-            PageIndex::ThreeLevel(index, pages) => {
-                let found = index.lookup(hash);
-                found.map_or(PageList::EMPTY, |range| {
-                    // As for tries: the index does not show which item is the last of its page.
-                    let last = page_number(range.last);
-                    let goes_on = self.items_go_on && last.saturating_add(1) < *pages;
-                    PageList::range(page_number(range.first), PageRead::new(last, goes_on))
-                })
-            }
-            PageIndex::SlotPages(pages) => {
-                PageList::distinct(pages.pages_of_buckets(hash).map(PageRead::from))
-            }
-            PageIndex::Slots(_) | PageIndex::Empty => PageList::EMPTY,
-        }
-    }
-
-    /// The pages that may hold a key of hash `hash`.
-    #[inline]
-    pub fn locate(&self, hash: KeyHash) -> PageList {
-        match (&self.pages, &self.filter) {
-            (PageIndex::Slots(fences), SectionFilter::Loaded(OwnFilter::Tags(filter))) => PageList::distinct(
-                filter.candidates(hash).filter_map(|slot| self.page_of_slot(fences, slot.into())),
-            ),
-            (PageIndex::Slots(fences), SectionFilter::Dropped { slots }) => PageList::distinct(
-                bucket_slots(hash, *slots)
-                    .into_iter()
-                    .flatten()
-                    .filter_map(|slot| self.page_of_slot(fences, slot.into())),
-            ),
-            (PageIndex::SlotPages(pages), SectionFilter::Loaded(OwnFilter::Tags(filter))) => {
-                PageList::distinct(pages.candidates(filter, hash).map(PageRead::from))
-            }
-            (_, SectionFilter::Loaded(filter)) if !filter.may_contain(self.placing(hash)) => PageList::EMPTY,
-            (_, SectionFilter::Cluster(_) | SectionFilter::Covering(_)) => {
-                let own = self.covers().map_or(0, |covers| covers.len() as u32);
-                let is_absent = self.runs_of(hash).is_some_and(|runs| !runs.contains(own));
-                if is_absent { PageList::EMPTY } else { self.locate_unfiltered(hash) }
-            }
-            _ => self.locate_unfiltered(hash),
-        }
-    }
-
     /// The first page that may hold an item of hash `hash` or above, or `None` if this index cannot tell.
     pub fn first_page(&self, hash: KeyHash) -> Option<u32> {
         match &self.pages {
@@ -341,7 +293,7 @@ impl SectionIndex {
 
     /// The bits of a hash by which the filter places it.
     #[inline]
-    fn placing(&self, hash: KeyHash) -> KeyHash {
+    pub(super) fn placing(&self, hash: KeyHash) -> KeyHash {
         if self.spreads { hash.spread() } else { hash }
     }
 
@@ -369,32 +321,11 @@ impl SectionIndex {
                     PageIndex::Slots(fences) => fences.memory_bytes(),
                     PageIndex::Fences(fences) => fences.memory_bytes(),
                     PageIndex::Trie(trie) => trie.memory_bytes(),
+                    PageIndex::Dense(trie) => trie.memory_bytes(),
                     PageIndex::ThreeLevel(index, _) => index.memory_bytes(),
                     PageIndex::Buckets(buckets) => buckets.memory_bytes(),
                     PageIndex::SlotPages(pages) => pages.memory_bytes(),
                 },
         }
-    }
-
-    /// The page that contains `slot`, if there is one.
-    #[inline]
-    fn page_of_slot(&self, fences: &SlotFences, slot: u64) -> Option<PageRead> {
-        let page = fences.page_of(slot)?;
-        let goes_on = self.items_go_on && fences.first_slot(page + 1) == Some(slot + 1);
-        Some(PageRead::new(page_number(page), goes_on))
-    }
-
-    /// The pages of `range` that contain items of the cell of `hash`.
-    ///
-    /// With fences that are not aligned, `range` begins with the page before the first that starts in the cell. The
-    /// writer lets a page start in the cell of the page before only if that page contains nothing else. The page in
-    /// front therefore ends with another cell, unless it is page 0 and starts in the cell itself. Thus only keys of
-    /// crowded cells cost additional reads.
-    #[inline]
-    fn whole_cells(&self, fences: &PageFences, range: PageRange, hash: KeyHash) -> PageList {
-        let is_before = !fences.is_aligned() && range.first > 0 && range.first < range.last;
-        let goes_on = self.items_go_on && fences.ends_page(range.last, hash.high());
-        let last = PageRead::new(page_number(range.last), goes_on);
-        PageList::range(page_number(range.first + u64::from(is_before)), last)
     }
 }

@@ -1,6 +1,7 @@
 //! The index of a section, made from its blocks of which one may be damaged.
 
 use alluvium_base::Corruption;
+use alluvium_index::hash_filter::HashFilter;
 
 use crate::directory::{IndexKind, SectionEntry};
 use crate::index::SectionIndex;
@@ -11,7 +12,7 @@ impl SectionIndex {
     pub(super) fn is_filter(entry: &SectionEntry, bytes: &[u8]) -> bool {
         bytes.is_empty() && entry.filter.len == 0
             || bytes.is_empty() && entry.index_kind != IndexKind::SlotFences
-            || OwnFilter::from_bytes(bytes, entry.filter_is_static).is_ok()
+            || OwnFilter::from_bytes(bytes, entry).is_ok()
     }
 
     /// Like [`SectionIndex::decode`], with `None` for a damaged filter of the section's own. If that was a filter of
@@ -29,9 +30,6 @@ impl SectionIndex {
 
     /// The occupied slots of a filter of tags, ascending, or `None` if the bytes are not such a filter.
     pub(super) fn occupied_slots(filter: &[u8]) -> Option<Vec<u32>> {
-        match OwnFilter::from_bytes(filter, false) {
-            Ok(OwnFilter::Tags(tags)) => Some(tags.occupied().collect()),
-            _ => None,
-        }
+        HashFilter::from_bytes(filter).ok().map(|tags| tags.occupied().collect())
     }
 }

@@ -5,10 +5,12 @@ use alluvium_index::fences::{PageFencesBuilder, SlotFencesBuilder};
 use alluvium_index::three_level::{ThreeLevelBuilder, ThreeLevelConfig};
 use alluvium_index::trie::{Granularity, TrieBuilder, TrieConfig};
 
+use crate::dense_trie::DenseTrie;
 use crate::directory::IndexKind;
 use crate::filter_builder::FilterBuilder;
-use crate::paged_trie::{PagedTrie, Straddle};
+use crate::paged_trie::PagedTrie;
 use crate::slot_pages_builder::SlotPagesBuilder;
+use crate::straddles::Straddles;
 
 /// The index that finds the page in a section of sorted layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +24,10 @@ pub enum SortedIndex {
     },
     /// Entropy-coded trie down to pages (SILT §3.3): 0.8 bit/key at 32 items per page, for any distribution of hashes.
     Trie,
+    /// Entropy-coded trie down to items (LIM §3.1.4): 2.8 bit/key at 32 items per page, the list of page starts
+    /// included. Knows the rank of each item, by which fragments of hashes filter
+    /// ([`FilterKind::Fragments`](crate::FilterKind)). For uniform hashes.
+    DenseTrie,
     /// Three-level index (SlimDB §3.1): 1.6 to 2.6 bit/key at 32 items per page, for semi-sorted keyspaces. Finds one
     /// page for each item regardless of how many others share its prefix, and all pages of a prefix in one step.
     ThreeLevel,
@@ -36,6 +42,17 @@ pub enum SortedIndex {
 impl SortedIndex {
     /// Fences that meet 0.33 bit/key at 32 items per page.
     pub const FENCES: Self = Self::Fences { resolution_bits: 8 };
+
+    /// The kind that the directory stores.
+    pub(super) fn kind(self) -> IndexKind {
+        match self {
+            Self::Fences { .. } => IndexKind::PageFences,
+            Self::Trie => IndexKind::Trie,
+            Self::DenseTrie => IndexKind::DenseTrie,
+            Self::ThreeLevel => IndexKind::ThreeLevel,
+            Self::SlotPages { .. } => IndexKind::SlotPages,
+        }
+    }
 }
 
 /// Receives groups and hashes of items and the ends of pages.
@@ -50,15 +67,27 @@ pub(super) struct IndexBuilder {
     before: Option<KeyHash>,
     /// Whether that item continues in the page being filled.
     before_goes_on: bool,
+    /// Whether the pages were cut for another index.
+    is_cut_elsewhere: bool,
 }
 
 #[derive(Debug)]
 enum Pages {
     Slots(SlotFencesBuilder),
     Fences(PageFencesBuilder),
-    Trie { builder: Box<TrieBuilder>, page_count: u32, straddles: Vec<Straddle> },
+    Trie { builder: Box<TrieBuilder>, page_count: u32, straddles: Straddles },
+    Dense(Box<DensePages>),
     ThreeLevel { builder: Box<ThreeLevelBuilder>, page_count: u32 },
     Each(SlotPagesBuilder),
+}
+
+/// The parts of a trie over items.
+#[derive(Debug)]
+struct DensePages {
+    trie: TrieBuilder,
+    starts: SlotFencesBuilder,
+    page_count: u32,
+    straddles: Straddles,
 }
 
 /// Items per page, and per prefix in a semi-sorted keyspace, for which a three-level index is configured; other numbers
@@ -89,7 +118,17 @@ impl IndexBuilder {
                 // does.
                 let items_expected = pages_expected.saturating_mul(u64::from(config.bucket_keys_mean / 8));
                 let builder = Box::new(TrieBuilder::new(items_expected, config));
-                Self::new(Pages::Trie { builder, page_count: 0, straddles: Vec::new() })
+                Self::new(Pages::Trie { builder, page_count: 0, straddles: Straddles::default() })
+            }
+            SortedIndex::DenseTrie => {
+                let config = TrieConfig { range_low, range_high, ..TrieConfig::new(Granularity::Key) };
+                let items_expected = pages_expected.saturating_mul(PAGE_ITEMS_EXPECTED);
+                Self::new(Pages::Dense(Box::new(DensePages {
+                    trie: TrieBuilder::new(items_expected, config),
+                    starts: SlotFencesBuilder::new(),
+                    page_count: 0,
+                    straddles: Straddles::default(),
+                })))
             }
             SortedIndex::ThreeLevel => {
                 let items_expected = pages_expected.saturating_mul(PAGE_ITEMS_EXPECTED).max(1);
@@ -110,7 +149,12 @@ impl IndexBuilder {
     }
 
     fn new(pages: Pages) -> Self {
-        Self { pages, pending: Vec::new(), before: None, before_goes_on: false }
+        Self { pages, pending: Vec::new(), before: None, before_goes_on: false, is_cut_elsewhere: false }
+    }
+
+    /// The same index, over pages that were cut for another one.
+    pub fn over_other_pages(self) -> Self {
+        Self { is_cut_elsewhere: true, ..self }
     }
 
     /// The kind that the directory stores.
@@ -119,6 +163,7 @@ impl IndexBuilder {
             Pages::Slots(_) => IndexKind::SlotFences,
             Pages::Fences(_) => IndexKind::PageFences,
             Pages::Trie { .. } => IndexKind::Trie,
+            Pages::Dense(_) => IndexKind::DenseTrie,
             Pages::ThreeLevel { .. } => IndexKind::ThreeLevel,
             Pages::Each(_) => IndexKind::SlotPages,
         }
@@ -129,7 +174,7 @@ impl IndexBuilder {
     pub fn group(&self, hash: KeyHash) -> u128 {
         match &self.pages {
             Pages::Fences(builder) => builder.cell_of(hash.high()).into(),
-            Pages::Slots(_) | Pages::Trie { .. } | Pages::Each(_) => hash.high().into(),
+            Pages::Slots(_) | Pages::Trie { .. } | Pages::Dense(_) | Pages::Each(_) => hash.high().into(),
             Pages::ThreeLevel { .. } => hash.0,
         }
     }
@@ -158,7 +203,9 @@ impl IndexBuilder {
                 _ => builder.push_page(first),
             },
             Pages::Fences(builder) => match before {
-                Some(before) if self.before_goes_on => builder.push_page_after(before, first),
+                Some(before) if self.before_goes_on || self.is_cut_elsewhere => {
+                    builder.push_page_after(before, first);
+                }
                 Some(before) if builder.cell_of(before) < builder.cell_of(first) => {
                     builder.push_aligned_page(first);
                 }
@@ -167,11 +214,28 @@ impl IndexBuilder {
             },
             Pages::Trie { builder, page_count, straddles } => {
                 if before == Some(first) {
-                    Straddle::extend(straddles, first, *page_count);
+                    straddles.extend(first, *page_count);
                 }
                 self.pending[..items].iter().for_each(|&hash| builder.push(hash));
                 builder.end_page();
                 *page_count += 1;
+            }
+            Pages::Dense(pages) => {
+                if before == Some(first) {
+                    pages.straddles.extend(first, pages.page_count);
+                }
+                pages.starts.push_page(pages.trie.len());
+                self.pending[..items].iter().for_each(|&hash| pages.trie.push(hash));
+                // The index leads to the first item of a hash. If a later one is the last of its page and continues,
+                // the hash needs an entry.
+                let mut backwards = self.pending[..items].iter().rev().map(|hash| hash.high()).chain(before);
+                if let (true, Some(last), Some(second)) = (goes_on, backwards.next(), backwards.next())
+                    && items > 0
+                    && last == second
+                {
+                    pages.straddles.note(last, pages.page_count);
+                }
+                pages.page_count += 1;
             }
             Pages::ThreeLevel { builder, page_count } => {
                 let page = u64::from(*page_count);
@@ -203,6 +267,10 @@ impl IndexBuilder {
             Pages::Slots(builder) => builder.finish().to_bytes(),
             Pages::Fences(builder) => builder.finish().to_bytes(),
             Pages::Trie { builder, straddles, .. } => PagedTrie::new(builder.finish(), straddles).to_bytes(),
+            Pages::Dense(pages) => {
+                let DensePages { trie, starts, straddles, .. } = *pages;
+                DenseTrie::new(trie.finish(), starts.finish(), straddles).to_bytes()
+            }
             Pages::ThreeLevel { builder, .. } => builder.finish().to_bytes(),
         }
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, PoisonError, Weak};
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
+use crate::degradation::{Counts, Degradation};
 use crate::memory_holder::{MemoryHolder, Part};
 use crate::waiting_room::WaitingRoom;
 use crate::worth_sums::WorthSums;
@@ -54,30 +55,6 @@ pub struct IndexMemory {
     loaded: Mutex<Loaded>,
     /// Memory for reads of filters and indexes until they are decoded.
     pub reads: WaitingRoom,
-}
-
-/// Effects of degraded indexing since the database was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Degradation {
-    /// Filters that were dropped, or were not kept in memory after they were written.
-    pub filters_dropped: u64,
-    /// Indexes that were dropped, or were not kept in memory after they were written.
-    pub indexes_dropped: u64,
-    /// Reads of filters and indexes for a single lookup each.
-    pub index_reads: u64,
-    /// Pages that lookups read because no filter was in memory to reject the key.
-    pub unfiltered_pages: u64,
-    /// Damaged filters and indexes that lookups worked without, or that were rebuilt from the pages.
-    pub damaged_blocks: u64,
-}
-
-#[derive(Debug, Default)]
-struct Counts {
-    filters_dropped: AtomicU64,
-    indexes_dropped: AtomicU64,
-    index_reads: AtomicU64,
-    unfiltered_pages: AtomicU64,
-    damaged_blocks: AtomicU64,
 }
 
 /// Holders that have something in memory, oldest first. Some may no longer exist.
@@ -184,14 +161,7 @@ impl IndexMemory {
 
     /// Effects of degraded indexing so far.
     pub fn degradation(&self) -> Degradation {
-        let counts = &self.degradation;
-        Degradation {
-            filters_dropped: counts.filters_dropped.load(Ordering::Relaxed),
-            indexes_dropped: counts.indexes_dropped.load(Ordering::Relaxed),
-            index_reads: counts.index_reads.load(Ordering::Relaxed),
-            unfiltered_pages: counts.unfiltered_pages.load(Ordering::Relaxed),
-            damaged_blocks: counts.damaged_blocks.load(Ordering::Relaxed),
-        }
+        self.degradation.now()
     }
 
     pub(super) fn count_index_reads(&self, reads: u64) {
@@ -204,6 +174,11 @@ impl IndexMemory {
 
     pub(super) fn count_damaged(&self, blocks: u64) {
         self.degradation.damaged_blocks.fetch_add(blocks, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_made(&self, indexes: u64, pages: u64) {
+        self.degradation.indexes_made.fetch_add(indexes, Ordering::Relaxed);
+        self.degradation.pages_read_for_indexes.fetch_add(pages, Ordering::Relaxed);
     }
 
     pub(super) fn count_unkept(&self, filters: u64, indexes: u64) {

@@ -3,6 +3,9 @@
 use alluvium_base::{Corruption, KeyHash};
 use alluvium_index::hash_filter::HashFilter;
 use alluvium_index::static_filter::StaticFilter;
+use alluvium_index::trie::Fragments;
+
+use crate::directory::SectionEntry;
 
 /// Rejects keys that are not in the section.
 #[derive(Debug)]
@@ -11,12 +14,22 @@ pub(crate) enum OwnFilter {
     Tags(HashFilter),
     /// A ribbon of all the section's hashes: fewer bits, but no positions.
     Static(StaticFilter),
+    /// Bits of each hash by rank, which a dense trie tells.
+    Fragments(Fragments),
 }
 
 impl OwnFilter {
-    /// The filter that [`to_bytes`](Self::to_bytes) wrote.
-    pub fn from_bytes(bytes: &[u8], is_static: bool) -> Result<Self, Corruption> {
-        match is_static {
+    /// The filter that [`to_bytes`](Self::to_bytes) wrote for the section of this entry.
+    pub fn from_bytes(bytes: &[u8], entry: &SectionEntry) -> Result<Self, Corruption> {
+        if entry.filter_is_fragments {
+            let fragments = Fragments::from_bytes(bytes)?;
+            if fragments.len() != entry.totals.item_count {
+                let expected = format!("fragments of {} items", entry.totals.item_count);
+                return Err(Corruption::new("filter", 16, expected, format!("{} items", fragments.len())));
+            }
+            return Ok(Self::Fragments(fragments));
+        }
+        match entry.filter_is_static {
             true => StaticFilter::from_bytes(bytes).map(Self::Static),
             false => HashFilter::from_bytes(bytes).map(Self::Tags),
         }
@@ -26,6 +39,7 @@ impl OwnFilter {
         match self {
             Self::Tags(filter) => filter.to_bytes(),
             Self::Static(filter) => filter.to_bytes(),
+            Self::Fragments(fragments) => fragments.to_bytes(),
         }
     }
 
@@ -33,21 +47,32 @@ impl OwnFilter {
         matches!(self, Self::Static(_))
     }
 
+    /// The fragments, if it consists of them.
+    #[inline]
+    pub fn fragments(&self) -> Option<&Fragments> {
+        match self {
+            Self::Fragments(fragments) => Some(fragments),
+            Self::Tags(_) | Self::Static(_) => None,
+        }
+    }
+
     /// Bits per hash in the filter, in addition to its position.
     pub fn bits(&self) -> u8 {
         let bits = match self {
             Self::Tags(filter) => filter.tag_bits(),
             Self::Static(filter) => filter.width(),
+            Self::Fragments(fragments) => fragments.bits(),
         };
         bits as u8
     }
 
-    /// Whether the section may have a key of this hash.
+    /// Whether the section may have a key of this hash. Fragments alone, without a rank, reject nothing.
     #[inline]
     pub fn may_contain(&self, hash: KeyHash) -> bool {
         match self {
             Self::Tags(filter) => filter.may_contain(hash),
             Self::Static(filter) => filter.may_contain(hash),
+            Self::Fragments(_) => true,
         }
     }
 
@@ -57,6 +82,7 @@ impl OwnFilter {
         match self {
             Self::Tags(filter) => filter.prefetch(hash),
             Self::Static(filter) => filter.prefetch(hash),
+            Self::Fragments(_) => {}
         }
     }
 
@@ -65,7 +91,7 @@ impl OwnFilter {
     pub fn tags(&self) -> Option<&HashFilter> {
         match self {
             Self::Tags(filter) => Some(filter),
-            Self::Static(_) => None,
+            Self::Static(_) | Self::Fragments(_) => None,
         }
     }
 
@@ -73,6 +99,7 @@ impl OwnFilter {
         match self {
             Self::Tags(filter) => filter.memory_bytes() as u64,
             Self::Static(filter) => filter.memory_bytes(),
+            Self::Fragments(fragments) => fragments.memory_bytes(),
         }
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct FinishedSection {
 pub(super) struct OpenSection {
     pub(super) entry: SectionEntry,
     pub(super) filter: FilterBuilder,
-    index: IndexBuilder,
+    pub(super) index: IndexBuilder,
     page: PageBuilder,
     /// In bucketed layout, the items to be written to buckets.
     pub(super) group: Option<Box<GroupBuilder>>,
@@ -129,6 +129,7 @@ impl TableWriter {
             filter_covers: false,
             filter_knows_prefixes: false,
             filter_is_static: false,
+            filter_is_fragments: false,
             level: u8::try_from(spec.level).ok(),
             plan_number: spec.plan_number,
             totals: Totals::default(),

@@ -2,8 +2,8 @@
 
 use super::collect::{collect, collect_is_due, garbage_pressure};
 use super::{
-    convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_moving, merge, pick, pick_any,
-    pick_garbage, pressure, replan, replan_is_due,
+    convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_index_due, is_moving,
+    make_next_index, merge, pick, pick_any, pick_garbage, pressure, replan, replan_is_due,
 };
 use crate::core::{Job, JobThread, Shared};
 use crate::error::Result;
@@ -44,6 +44,13 @@ pub(crate) const JOBS: &[Job] = &[
         is_due: is_moving,
         run: follow_plan,
         run_undue: follow_plan,
+        pressure: none,
+    },
+    Job {
+        thread: JobThread::Merge,
+        is_due: is_index_due,
+        run: make_next_index,
+        run_undue: make_next_index,
         pressure: none,
     },
     Job {

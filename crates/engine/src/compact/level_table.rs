@@ -40,7 +40,8 @@ pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
         Filter::None
         | Filter::BloomCluster { .. }
         | Filter::MultiLevelCuckoo { .. }
-        | Filter::Static { .. } => None,
+        | Filter::Static { .. }
+        | Filter::Fragments { .. } => None,
     }
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn tag_bits(level: &LevelSpec) -> Option<u32> {
 pub(crate) fn sorted_index(level: &LevelSpec) -> SortedIndex {
     match level.index {
         Index::Trie => SortedIndex::Trie,
+        Index::TrieDense => SortedIndex::DenseTrie,
         Index::ThreeLevel => SortedIndex::ThreeLevel,
         Index::Offsets => {
             let Filter::Cuckoo { tag_bits } = level.filter else {
@@ -93,6 +95,7 @@ pub(crate) fn begin_ordered(
         _ if level.index == Index::Offsets => {}
         Filter::Cuckoo { tag_bits } => writer.gather_filter(FilterKind::Tags(tag_bits), items),
         Filter::Static { bits } => writer.gather_filter(FilterKind::Static(bits), items),
+        Filter::Fragments { bits } => writer.gather_filter(FilterKind::Fragments(bits), items),
         Filter::MultiLevelCuckoo { tag_bits } => {
             let spec = CoveringSpec { fingerprint_bits: tag_bits, below: below.tables };
             writer.gather_covering_filter(spec, items);

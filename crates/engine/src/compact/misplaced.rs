@@ -12,6 +12,7 @@ use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 use super::cut::ranges_within;
 use super::due::Due;
 use super::garbage::rewrite;
+use super::make_indexes::index_target;
 use super::merge::merge;
 use crate::core::{KeyspaceShared, Shared};
 use crate::error::Result;
@@ -31,7 +32,7 @@ fn is_misfit(section: &Section, level: &LevelSpec, plan_number: u16) -> bool {
     section.plan_number() != plan_number && !fits(section, level)
 }
 
-/// Whether the section is built as the level specifies.
+/// Whether the section is built as the level specifies, or can get the level's index as it is.
 fn fits(section: &Section, level: &LevelSpec) -> bool {
     let entry = section.entry();
     let layout = match level.table {
@@ -39,17 +40,18 @@ fn fits(section: &Section, level: &LevelSpec) -> bool {
         TableLayout::Bucketed => Layout::Bucketed,
         TableLayout::Sorted => Layout::Sorted,
     };
-    let index_fits = match level.index {
-        Index::Implicit => true,
-        Index::Fences => entry.index_kind == IndexKind::PageFences,
-        Index::Trie => entry.index_kind == IndexKind::Trie,
-        Index::ThreeLevel => entry.index_kind == IndexKind::ThreeLevel,
-        Index::Offsets => entry.index_kind == IndexKind::SlotPages,
+    let index_fits = match (index_target(level), level.index) {
+        (Some(target), _) => section.can_have(target),
+        (None, Index::ThreeLevel) => entry.index_kind == IndexKind::ThreeLevel,
+        (None, Index::Offsets) => entry.index_kind == IndexKind::SlotPages,
+        (None, _) => true,
     };
     let filter_fits = match level.filter {
-        Filter::None => entry.filter.len == 0,
+        // Fragments are a part of the index.
+        Filter::None => entry.filter.len == 0 || entry.filter_is_fragments,
+        Filter::Fragments { .. } => true,
         Filter::Cuckoo { tag_bits } => {
-            let is_tags = !entry.filter_covers && !entry.filter_is_static;
+            let is_tags = !entry.filter_covers && !entry.filter_is_static && !entry.filter_is_fragments;
             u32::from(entry.filter_tag_bits) == tag_bits && is_tags
         }
         Filter::Static { bits } => u32::from(entry.filter_tag_bits) == bits && entry.filter_is_static,

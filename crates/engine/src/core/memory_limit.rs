@@ -82,13 +82,27 @@ pub struct MemoryLimitStats {
     /// Number of damaged filters and indexes of tables that lookups did without, or that were rebuilt from the pages,
     /// which takes a read of the table. [`crate::Db::verify`] names them.
     pub damaged_blocks: u64,
+    /// Number of indexes that were made from the pages of tables since the opening, because the plan asks for other
+    /// ones than are stored ([`crate::Db::change_plan`]). Nothing is written for them.
+    pub indexes_made: u64,
+    /// Number of pages that were read for them.
+    pub pages_read_for_indexes: u64,
+    /// Number of tables whose index can still be made so, and for which memory has room.
+    pub indexes_left: u64,
 }
 
 impl MemoryLimitStats {
     /// The limits and the counts of degraded lookups. The caller adds the counts of sections.
     pub(crate) fn of(shared: &Shared) -> Self {
-        let Degradation { filters_dropped, indexes_dropped, index_reads, unfiltered_pages, damaged_blocks } =
-            shared.memory.index.degradation();
+        let Degradation {
+            filters_dropped,
+            indexes_dropped,
+            index_reads,
+            unfiltered_pages,
+            damaged_blocks,
+            indexes_made,
+            pages_read_for_indexes,
+        } = shared.memory.index.degradation();
         let index_bytes_max = shared.memory.index.bytes_max();
         Self {
             limit_bytes: shared.memory.budget().limit,
@@ -98,6 +112,8 @@ impl MemoryLimitStats {
             index_reads,
             unfiltered_pages,
             damaged_blocks,
+            indexes_made,
+            pages_read_for_indexes,
             ..Self::default()
         }
     }

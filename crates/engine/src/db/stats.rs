@@ -8,6 +8,7 @@ use super::iterator_stats::IteratorStats;
 use super::plan_change_stats::PlanChangeStats;
 use super::snapshot_stats::SnapshotStats;
 use super::write_wait_stats::WriteWaitStats;
+use crate::compact::indexes_left;
 use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, Shared};
 use crate::table::Section;
 use crate::young_directory::YoungDirectory;
@@ -300,6 +301,7 @@ impl Db {
         stats.rows = shared.rows.stats();
         memory.rows = stats.rows.bytes;
         let limit = &mut stats.memory_limit;
+        limit.indexes_left = keyspaces.iter().map(|keyspace| indexes_left(keyspace) as u64).sum();
         let mut count_lacks = |section: &Section| {
             let (filter, index) = section.lacks();
             limit.sections_without_filter += u64::from(filter);

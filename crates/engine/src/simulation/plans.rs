@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use alluvium_model::{Growth, LevelSpec, LevelsPlan, Plan};
+use alluvium_model::{Filter, Growth, Index, LevelSpec, LevelsPlan, Plan};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -37,6 +37,9 @@ impl Plans {
         let mut hashed = vec![own.clone().into()];
         hashed.extend(named().filter(|plan| plan.check_executable().is_ok()).map(|plan| sized(small(plan))));
         hashed.extend((0..RANDOM_PLANS).map(|_| sized(random_levels(rng, young))));
+        // Changes of the index alone, which rewrite no table.
+        let reindexed = (0..RANDOM_PLANS).map(|_| sized(reindexed(rng, &own.levels)));
+        hashed.extend(reindexed.filter(|plan: &Plan| plan.check_executable().is_ok()));
         let mut of_prefixes = vec![semi_sorted.clone().into()];
         let suits = |plan: &LevelsPlan| plan.check_executable_semi_sorted().is_ok();
         of_prefixes.extend(named().filter(suits).map(|plan| sized(small(plan))));
@@ -68,6 +71,26 @@ fn small(plan: LevelsPlan) -> Vec<LevelSpec> {
         if let Growth::Tiering { runs_max, .. } = &mut level.growth {
             *runs_max = (*runs_max / 4).max(2);
         }
+    }
+    levels
+}
+
+/// The same levels with other indexes and fragments where tables can have them.
+fn reindexed(rng: &mut StdRng, levels: &[LevelSpec]) -> Vec<LevelSpec> {
+    let mut levels = levels.to_vec();
+    for level in &mut levels {
+        let takes_fragments = matches!(level.filter, Filter::None | Filter::Fragments { .. });
+        (level.filter, level.index) = match (level.index, rng.random_range(0..4)) {
+            (Index::Implicit | Index::ThreeLevel, _) => continue,
+            (_, 0) if takes_fragments => {
+                (Filter::Fragments { bits: rng.random_range(1..12) }, Index::TrieDense)
+            }
+            (_, 1) => (level.filter, Index::TrieDense),
+            (_, 2) if takes_fragments => (Filter::None, Index::Trie),
+            (_, _) if takes_fragments => (Filter::None, Index::Fences),
+            (_, 2) => (level.filter, Index::Trie),
+            _ => (level.filter, Index::Fences),
+        };
     }
     levels
 }

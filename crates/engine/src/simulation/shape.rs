@@ -175,7 +175,7 @@ pub(super) fn semi_sorted_levels(rng: &mut StdRng) -> Vec<LevelSpec> {
     };
     let mut levels = random_levels(rng, young);
     for level in &mut levels {
-        if let Filter::BloomCluster { .. } = level.filter {
+        if let Filter::BloomCluster { .. } | Filter::Fragments { .. } = level.filter {
             level.filter = young.filter;
         }
         (level.table, level.index) = (TableLayout::Sorted, Index::ThreeLevel);
@@ -275,7 +275,12 @@ pub(super) fn random_levels(rng: &mut StdRng, young: LevelSpec) -> Vec<LevelSpec
             1 => static_filter(rng),
             _ => Filter::Cuckoo { tag_bits: rng.random_range(4..16) },
         };
-        let index = if rng.random_range(0..4) == 0 { Index::Trie } else { Index::Fences };
+        let (filter, index) = match rng.random_range(0..8) {
+            0 => (filter, Index::Trie),
+            1 => (filter, Index::TrieDense),
+            2 | 3 => (Filter::Fragments { bits: rng.random_range(1..12) }, Index::TrieDense),
+            _ => (filter, Index::Fences),
+        };
         levels.push(LevelSpec { growth, table: TableLayout::Sorted, filter, index });
     }
     levels

@@ -16,6 +16,7 @@ mod count;
 mod damage;
 mod damaged_index;
 mod deferred;
+mod dense_tries;
 mod drop_oldest;
 mod expiry;
 mod failing;

@@ -94,6 +94,20 @@ fn random_operations_on_levels_with_static_filters_agree_with_a_map() {
 }
 
 #[test]
+fn random_operations_on_dense_tries_agree_with_a_map() {
+    // So short that many lookups read in vain.
+    let dense = |level: LevelSpec, bits| LevelSpec {
+        filter: Filter::Fragments { bits },
+        index: Index::TrieDense,
+        ..level
+    };
+    let bare = LevelSpec { index: Index::TrieDense, ..leveling(2.0, Filter::None) };
+    let levels = vec![dense(tiering(2, CUCKOO), 3), dense(leveling(1.5, CUCKOO), 7), bare];
+    agrees_with_a_map(&plan_of(levels));
+    agrees_with_a_map(&plan_of(vec![of_hash(2), dense(tiering(20, CUCKOO), 1)]));
+}
+
+#[test]
 fn random_operations_on_runs_under_one_filter_agree_with_a_map() {
     // So narrow that many keys share a fingerprint.
     let named = |runs_max| tiering(runs_max, Filter::MultiLevelCuckoo { tag_bits: 4 });

@@ -20,7 +20,6 @@
 //! - No branch predictor learns which half a key is in; descending regions decides no branch by it.
 //! - Tries are built in one pass over sorted hashes that holds one bucket, for any granularity; converting from dense
 //!   to sparse or back is another such pass over the same table.
-//!   sparse or back is another such pass over the same table.
 //!
 //! Considered and rejected: one Huffman code for all shapes of a subtrie up to 4 keys would save 0.014 bit/key by
 //! calculation (2.363 to 2.349; the entropy is 2.309) and need larger tables. Built, measured and replaced: Elias-Fano
@@ -59,6 +58,7 @@ mod config;
 mod decoder;
 mod dense;
 mod encoder;
+mod fragments;
 pub(crate) mod golomb;
 mod huffman;
 mod index;
@@ -69,4 +69,5 @@ mod waiting;
 
 pub use builder::TrieBuilder;
 pub use config::{Granularity, TrieConfig};
+pub use fragments::Fragments;
 pub use index::Trie;

@@ -59,12 +59,14 @@ impl LevelSpec {
             Filter::Cuckoo { tag_bits } => write!(out, ", cuckoo {tag_bits}")?,
             Filter::MultiLevelCuckoo { tag_bits } => write!(out, ", multi-level cuckoo {tag_bits}")?,
             Filter::Static { bits } => write!(out, ", static {bits}")?,
+            Filter::Fragments { bits } => write!(out, ", fragments {bits}")?,
             Filter::BloomCluster { on_flash: false } => out.write_str(", bloom")?,
             Filter::BloomCluster { on_flash: true } => out.write_str(", bloom on flash")?,
         }
         out.write_str(match self.index {
             Index::Implicit => "",
             Index::Trie => ", trie",
+            Index::TrieDense => ", dense trie",
             Index::Fences => ", fences",
             Index::ThreeLevel => ", three-level",
             Index::Offsets => ", offsets",

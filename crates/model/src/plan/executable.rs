@@ -84,7 +84,7 @@ impl LevelSpec {
                 "fences presume that hashes are uniform, and in a semi-sorted keyspace one prefix may have most items: \
                  index its levels by ThreeLevel",
             ),
-            Index::Trie | Index::Implicit | Index::Offsets => refuse(
+            Index::Trie | Index::TrieDense | Index::Implicit | Index::Offsets => refuse(
                 "a trie tells items apart by their leading 64 bits, which all items of a prefix share: index the \
                  levels of a semi-sorted keyspace by ThreeLevel",
             ),
@@ -113,6 +113,7 @@ impl LevelSpec {
             },
             (0, TableLayout::Hash | TableLayout::Sorted, Filter::Cuckoo { .. })
             | (1.., TableLayout::Sorted, Filter::Cuckoo { .. } | Filter::None)
+            | (_, TableLayout::Sorted, Filter::Fragments { .. })
             | (_, TableLayout::Sorted | TableLayout::Bucketed, Filter::Static { .. })
             | (_, TableLayout::Bucketed, Filter::BloomCluster { .. }) => {}
             (_, TableLayout::Bucketed, _) => {
@@ -125,8 +126,8 @@ impl LevelSpec {
             }
             (_, TableLayout::Sorted, _) => {
                 return refuse(
-                    "the engine keeps a cuckoo or static filter for each table of a Sorted level, a multi-level one \
-                     for all runs of a container, or no filter",
+                    "the engine keeps a cuckoo or static filter or fragments for each table of a Sorted level, a \
+                     multi-level filter for all runs of a container, or no filter",
                 );
             }
             _ => return refuse("the engine's levels below the youngest have Sorted or Bucketed tables"),
@@ -173,6 +174,11 @@ mod tests {
         };
         assert!(with(1, |_| ()).is_ok());
         assert!(with(1, |level| level.index = Index::Trie).is_ok());
+        assert!(with(1, |level| level.index = Index::TrieDense).is_ok());
+        let fragments = |level: &mut LevelSpec| {
+            (level.index, level.filter) = (Index::TrieDense, Filter::Fragments { bits: 8 });
+        };
+        assert!(with(1, fragments).is_ok());
         assert!(with(1, |level| level.filter = Filter::Cuckoo { tag_bits: 12 }).is_ok());
         assert!(with(1, |level| level.growth = levels_of_tiering()).is_ok());
         let shared = with(1, |level| level.growth = Growth::Tiering { runs_max: 4, share: 0.1 });

@@ -111,6 +111,11 @@ pub enum Filter {
         /// Bits of a fingerprint; false positives are 2^−bits at 1.03 · bits per key.
         bits: u32,
     },
+    /// Bits of each key's hash in the order of a dense trie, with which they go together (SILT §3.3).
+    Fragments {
+        /// Bits of a fragment; false positives are 2^−bits at that number of bits per key.
+        bits: u32,
+    },
     /// Bloom filters clustered by bucket across runs (LSM-trie).
     BloomCluster {
         /// Whether the clusters are read from flash rather than kept in memory.
@@ -126,6 +131,9 @@ pub enum Index {
     Implicit,
     /// Entropy-coded trie over pages (SILT §3.3).
     Trie,
+    /// Entropy-coded trie over items, and the rank of each page's first item (LIM §3.1.4). Larger than one over pages;
+    /// takes fragments as filter, and knows which items may continue in the next page.
+    TrieDense,
     /// Leading hash bits of the page boundaries in an Elias-Fano list.
     Fences,
     /// Prefix trie, rank and select, suffixes (SlimDB §3.1).
@@ -226,7 +234,10 @@ impl LevelSpec {
         }
         match (self.table, self.index) {
             (TableLayout::Hash | TableLayout::Bucketed, Index::Implicit)
-            | (TableLayout::Sorted, Index::Trie | Index::Fences | Index::ThreeLevel | Index::Offsets) => {}
+            | (
+                TableLayout::Sorted,
+                Index::Trie | Index::TrieDense | Index::Fences | Index::ThreeLevel | Index::Offsets,
+            ) => {}
             (table, index) => return refuse(format!("a {table:?} table cannot have index {index:?}")),
         }
         if self.index == Index::Offsets && !matches!(self.filter, Filter::Cuckoo { .. }) {
@@ -241,6 +252,12 @@ impl LevelSpec {
             )),
             Filter::Static { bits } if !(1..=32).contains(&bits) => {
                 refuse(format!("a static filter of {bits} bits: 1 to 32 are supported"))
+            }
+            Filter::Fragments { bits } if !(1..=32).contains(&bits) => {
+                refuse(format!("fragments of {bits} bits: 1 to 32 are supported"))
+            }
+            Filter::Fragments { .. } if self.index != Index::TrieDense => {
+                refuse("fragments are in the order of a dense trie, so they need index TrieDense".to_owned())
             }
             Filter::Cuckoo { .. } => Ok(()),
             _ if self.table == TableLayout::Hash => {
@@ -261,5 +278,9 @@ mod tests {
         levels[0].filter = Filter::None;
         let error = Plan::Levels(LevelsPlan { sharding, log, levels }).validate().unwrap_err();
         assert!(error.to_string().contains("needs one"), "{error}");
+        let LevelsPlan { mut levels, .. } = LevelsPlan::silt();
+        levels[1].filter = Filter::Fragments { bits: 8 };
+        let error = Plan::Levels(LevelsPlan { sharding, log, levels }).validate().unwrap_err();
+        assert!(error.to_string().contains("TrieDense"), "{error}");
     }
 }

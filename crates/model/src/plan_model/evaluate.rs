@@ -244,6 +244,7 @@ impl PlanModel {
             Filter::None => 0.0,
             Filter::Cuckoo { tag_bits } => f64::from(tag_bits) / self.rules.filter_fill,
             Filter::Static { bits } => f64::from(bits) * self.rules.static_slots,
+            Filter::Fragments { bits } => f64::from(bits),
             Filter::MultiLevelCuckoo { tag_bits } => self.multi_level_bits(tag_bits),
             Filter::BloomCluster { on_flash } => self.own_filter_bits(on_flash),
         }
@@ -262,6 +263,8 @@ impl PlanModel {
             }
             (_, Index::Fences | Index::Implicit) => self.rules.fence_bits / items,
             (_, Index::Trie) => self.rules.trie_bits / items,
+            // The ranks of the pages' first items are in an Elias-Fano list.
+            (_, Index::TrieDense) => self.rules.dense_trie_bits + (items.max(1.0).log2() + 2.3) / items,
             (_, Index::ThreeLevel) => self.rules.three_level_bits,
             (_, Index::Offsets) => self.rules.offset_bits / self.rules.filter_fill,
         }
@@ -313,7 +316,9 @@ impl PlanModel {
                 let errors = errors * state.filter_crowding;
                 (state.runs, state.younger, errors / 2f64.powi(tag_bits as i32), 0.0)
             }
-            Filter::Static { bits } => (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0),
+            Filter::Static { bits } | Filter::Fragments { bits } => {
+                (state.runs, state.younger, 0.5f64.powi(bits as i32), 0.0)
+            }
             // One filter for all runs: at most one read, of the run that it names.
             Filter::MultiLevelCuckoo { tag_bits } => {
                 let errors = errors / self.multi_level_room(level.growth);
@@ -343,15 +348,6 @@ impl PlanModel {
             reads_absent: absent * page_reads,
             reads_present: page_reads,
             reads_before: before,
-        }
-    }
-
-    /// Share of the gets of present keys that the cache answers.
-    pub(super) fn cached_share(&self, stream: &WriteStream) -> f64 {
-        use super::workload::GetPopularity;
-        match self.workload.gets {
-            GetPopularity::Uniform => (self.workload.cached_items / stream.keys.keys()).min(1.0),
-            GetPopularity::LikePuts => stream.keys.cache_hit_share(self.workload.cached_items),
         }
     }
 

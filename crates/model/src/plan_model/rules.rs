@@ -40,6 +40,8 @@ pub struct Rules {
     pub fence_bits: f64,
     /// Bits of an entropy-coded trie per page.
     pub trie_bits: f64,
+    /// Bits of an entropy-coded trie over items per item, without the list of page starts.
+    pub dense_trie_bits: f64,
     /// Additional bytes of the filter and the index of one shard's part of a run, regardless of its number of items.
     pub section_bytes: f64,
     /// Bits of a three-level index per item.
@@ -101,6 +103,7 @@ impl Rules {
             log_slot_bytes: 6.0,
             fence_bits: 10.3,
             trie_bits: 25.6,
+            dense_trie_bits: 2.5,
             section_bytes: 350.0,
             three_level_bits: 2.0,
             offset_bits: 32.0,

@@ -1,5 +1,6 @@
 //! [`WriteStream`]: the primitives for writes, some of which name new keys.
 
+use super::evaluate::PlanModel;
 use crate::KeyDistribution;
 use crate::root;
 
@@ -69,6 +70,16 @@ impl WriteStream {
 
     fn old(&self, writes: f64) -> f64 {
         if self.fresh_share >= 1.0 { 0.0 } else { writes * (1.0 - self.fresh_share) }
+    }
+}
+
+impl PlanModel {
+    /// Share of the gets of present keys that the cache answers.
+    pub(super) fn cached_share(&self, stream: &WriteStream) -> f64 {
+        match self.workload.gets {
+            GetPopularity::Uniform => (self.workload.cached_items / stream.keys.keys()).min(1.0),
+            GetPopularity::LikePuts => stream.keys.cache_hit_share(self.workload.cached_items),
+        }
     }
 }
 

@@ -180,19 +180,22 @@ fn levels() -> impl Strategy<Value = LevelSpec> {
         (4u32..=15).prop_map(|tag_bits| Filter::Cuckoo { tag_bits }),
         (4u32..=12).prop_map(|tag_bits| Filter::MultiLevelCuckoo { tag_bits }),
         (1u32..=32).prop_map(|bits| Filter::Static { bits }),
+        (1u32..=32).prop_map(|bits| Filter::Fragments { bits }),
         any::<bool>().prop_map(|on_flash| Filter::BloomCluster { on_flash }),
     ];
     let tables = prop_oneof![
         Just((TableLayout::Bucketed, Index::Implicit)),
         Just((TableLayout::Sorted, Index::Trie)),
+        Just((TableLayout::Sorted, Index::TrieDense)),
         Just((TableLayout::Sorted, Index::Fences)),
         Just((TableLayout::Sorted, Index::ThreeLevel)),
     ];
-    (growths(), filters, tables).prop_map(|(growth, filter, (table, index))| LevelSpec {
-        growth,
-        table,
-        filter,
-        index,
+    (growths(), filters, tables).prop_map(|(growth, filter, (table, index))| {
+        let (table, index) = match filter {
+            Filter::Fragments { .. } => (TableLayout::Sorted, Index::TrieDense),
+            _ => (table, index),
+        };
+        LevelSpec { growth, table, filter, index }
     })
 }
 

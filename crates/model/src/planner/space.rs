@@ -36,6 +36,10 @@ pub struct Space {
     /// Bits of static filters, which are offered for bucketed tables only. Elsewhere they would save memory compared
     /// with tags, but building them takes ten times as long, and the model does not price processor time.
     pub static_bits: Vec<u32>,
+    /// Bits of fragments, offered with dense tries. Default none: static filters in buckets beat them. At equal shares
+    /// of false positives fragments save a bit an item compared with tags, but a lookup in a dense trie takes several
+    /// times as long, and the model does not price processor time.
+    pub fragment_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,
     /// Shares of garbage in the log of a chained plan.
@@ -61,6 +65,7 @@ impl Default for Space {
             last_runs: vec![8, 32, 128],
             tag_bits: vec![6, 8, 10, 12, 13, 14, 15],
             static_bits: vec![4, 7, 10, 13],
+            fragment_bits: Vec::new(),
             chain_lengths: vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0],
             chain_garbage_shares: vec![0.1, 0.2, 0.3, 0.4],
             sharding: Sharding::default(),
@@ -112,8 +117,9 @@ impl Space {
             filters.push(Filter::MultiLevelCuckoo { tag_bits });
         }
         filters.extend(self.static_bits.iter().map(|&bits| Filter::Static { bits }));
+        filters.extend(self.fragment_bits.iter().map(|&bits| Filter::Fragments { bits }));
         let tables = [TableLayout::Hash, TableLayout::Bucketed, TableLayout::Sorted];
-        let indexes = [Index::Implicit, Index::Trie, Index::Fences, Index::ThreeLevel];
+        let indexes = [Index::Implicit, Index::Trie, Index::TrieDense, Index::Fences, Index::ThreeLevel];
         let mut layouts = Vec::new();
         for table in tables {
             for index in indexes {
@@ -123,6 +129,10 @@ impl Space {
         let is_offered = |level: &LevelSpec| {
             !matches!(level.filter, Filter::Static { .. }) || level.table == TableLayout::Bucketed
         };
+        // Without fragments a dense trie is larger than one over pages, and leads to the same page.
+        let is_dense = |level: &LevelSpec| level.index == Index::TrieDense;
+        let has_fragments = |level: &LevelSpec| matches!(level.filter, Filter::Fragments { .. });
+        layouts.retain(|level| is_dense(level) == has_fragments(level));
         layouts.retain(|level| is_offered(level) && level.validate().is_ok());
         layouts
     }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Candidate, Demand, DeviceFigures, Limits, OperationMix, Space, Weights, plan, plan_executable};
 use crate::plan_model::ItemSize;
-use crate::{Growth, KeyDistribution, LevelsPlan, Plan};
+use crate::{Filter, Growth, Index, KeyDistribution, LevelsPlan, Plan};
 
 const SMALL: ItemSize = ItemSize { key_bytes: 16.0, value_bytes: 100.0, deviation_bytes: 0.0 };
 
@@ -19,6 +19,7 @@ fn small_space() -> Space {
         last_runs: vec![32],
         tag_bits: vec![10],
         static_bits: vec![9],
+        fragment_bits: vec![6],
         chain_lengths: vec![2.0, 10.0],
         ..Space::default()
     }
@@ -176,4 +177,40 @@ fn senseless_demands_are_refused() {
     refused(|demand| demand.weights.write = f64::INFINITY);
     refused(|demand| demand.device.reads.clear());
     refused(|demand| demand.device.write_bytes_per_s = 0.0);
+}
+
+/// Of equally many false positives, tags of 12 bits have 8 · 0.95 · 2^-12 = 2^-9.07.
+#[test]
+fn fragments_save_a_bit_compared_with_tags_and_cost_one_compared_with_static_filters() {
+    let demand = demand(2e7, 0.0);
+    let figures = |filter, index| {
+        let mut plan = LevelsPlan::silt();
+        (plan.levels[1].filter, plan.levels[1].index) = (filter, index);
+        let figures = demand.candidate(plan.into()).unwrap().figures;
+        (figures.bytes_per_item * 8.0, figures.reads_per_miss)
+    };
+    let (tag_bits, tag_reads) = figures(Filter::Cuckoo { tag_bits: 12 }, Index::Fences);
+    let (fragment_bits, fragment_reads) = figures(Filter::Fragments { bits: 9 }, Index::TrieDense);
+    let (static_bits, static_reads) = figures(Filter::Static { bits: 9 }, Index::Fences);
+    assert!((tag_reads - fragment_reads).abs() < 0.001 && fragment_reads == static_reads);
+    let (saved, lost) = (tag_bits - fragment_bits, fragment_bits - static_bits);
+    assert!((0.9..1.5).contains(&saved), "{saved} bits saved");
+    assert!((1.8..2.4).contains(&lost), "{lost} bits lost");
+}
+
+/// Tables in buckets have no index at all, and static filters are the smallest.
+#[test]
+fn static_filters_in_buckets_beat_fragments() {
+    let mut demand = demand(2e7, 0.0).with_mix(OperationMix { put: 0.2, get: 0.4, miss: 0.4, delete: 0.0 });
+    demand.limits.memory_bytes = 1.1 * 2e7;
+    let space =
+        Space { static_bits: Space::default().static_bits, fragment_bits: Vec::new(), ..small_space() };
+    let best = plan_executable(&demand, &space).unwrap();
+    let offered = Space { fragment_bits: vec![2, 4, 6, 8], ..space };
+    assert_eq!(plan_executable(&demand, &offered).unwrap(), best);
+    let is_dense = |plan: &Plan| plan.to_string().contains("dense trie");
+    assert!(!is_dense(&best.plan));
+    let sorted_only = Space { static_bits: Vec::new(), ..offered };
+    let best = plan_executable(&demand, &sorted_only).unwrap();
+    assert!(is_dense(&best.plan), "{}", best.plan);
 }

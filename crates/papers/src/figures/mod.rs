@@ -7,11 +7,14 @@ mod figure;
 #[cfg(target_os = "linux")]
 mod flushes;
 mod leveldb;
+mod lim_3_6;
 mod lim_4_10;
 mod lim_4_12;
 mod lim_4_14;
 mod lim_4_15;
 mod lim_4_9;
+mod lim_ect;
+mod lim_table_3_4;
 mod mica;
 mod mica_5_10;
 mod mica_5_11;
@@ -97,6 +100,8 @@ type Draw = fn(&Scale) -> Result<Figure, BenchError>;
 
 /// Every figure, by paper and number.
 const FIGURES: &[(&str, Draw)] = &[
+    ("lim-3.6", lim_3_6::draw),
+    ("lim-table-3.4", lim_table_3_4::draw),
     ("lim-4.9", lim_4_9::draw),
     ("lim-4.10", lim_4_10::draw),
     ("lim-4.12", lim_4_12::draw),

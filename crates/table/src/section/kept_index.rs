@@ -134,7 +134,8 @@ impl Section {
     /// it is being loaded.
     pub(crate) fn drop_filter(&self) -> bool {
         self.change_index(|index| {
-            if !index.has_filter() {
+            // What was made from the pages is dropped as a whole.
+            if !index.has_filter() || index.made_as.is_some() {
                 return None;
             }
             let bytes = MemoryBytes { filter: 0, ..index.memory_bytes() };

@@ -4,6 +4,7 @@ mod asked;
 mod clustered;
 mod kept_index;
 mod kept_pages;
+mod made_index;
 mod rebuilt_index;
 mod worth;
 
@@ -31,6 +32,7 @@ use crate::page_slots::PageSlots;
 #[cfg(test)]
 use crate::search::Place;
 use crate::segment_span::SegmentSpan;
+use made_index::MakingState;
 
 /// A section of an open table. Immutable and shared between threads; lookups take no lock once the index is loaded.
 /// Filter and index may be dropped from memory and loaded again at any time: a lookup continues with those it has.
@@ -54,6 +56,8 @@ pub struct Section {
     refused_at: AtomicU64,
     /// The same for the pages.
     pages_refused_at: AtomicU64,
+    /// The state of an index that is made from the pages instead of the stored one.
+    making: MakingState,
     /// Whether the section is registered with `memory` as one that may have something to drop.
     is_registered: AtomicBool,
     /// This section, for callers that may drop its index.
@@ -85,6 +89,7 @@ impl Section {
             is_filter_damaged: AtomicBool::new(false),
             refused_at: AtomicU64::new(u64::MAX),
             pages_refused_at: AtomicU64::new(u64::MAX),
+            making: MakingState::default(),
             is_registered: AtomicBool::new(false),
             me: Weak::clone(me),
             _charge: memory.charge_table(SECTION_BYTES),
@@ -355,6 +360,7 @@ impl Section {
 }
 
 pub use asked::{Asked, ColumnRead, Verdict};
+pub use made_index::Made;
 
 impl fmt::Debug for Section {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -84,6 +84,7 @@ impl Section {
     fn rebuild_sorted(&self) -> Option<(IndexKind, Vec<u8>)> {
         let index = match self.entry.index_kind {
             IndexKind::ThreeLevel => SortedIndex::ThreeLevel,
+            IndexKind::DenseTrie => SortedIndex::DenseTrie,
             _ => SortedIndex::Trie,
         };
         let pages = u64::from(self.entry.page_count);
@@ -92,7 +93,7 @@ impl Section {
     }
 
     /// The index over all pages, with each item's hash mapped by `place`, or `None` if a page is damaged.
-    fn rebuild(
+    pub(super) fn rebuild(
         &self,
         mut builder: IndexBuilder,
         mut place: impl FnMut(KeyHash) -> Option<KeyHash>,

@@ -30,6 +30,12 @@ impl Section {
         if self.wants_filter() { worth.max(self.filter_worth()) } else { worth }
     }
 
+    /// What a byte of an index of `bytes` bytes is worth that was made from the pages, filter included: it saves one
+    /// read for each lookup in the section's range.
+    pub(super) fn made_worth(&self, bytes: u64) -> f64 {
+        self.range_share() / bytes.max(1) as f64
+    }
+
     /// What a byte of the filter is worth: it saves a page for each lookup in the section's range, except lookups that
     /// find their key there, which are few in all levels except the last.
     pub(super) fn filter_worth(&self) -> f64 {
@@ -57,11 +63,12 @@ impl MemoryHolder for Section {
             has_pages: true,
         });
         let loaded = self.index.load();
-        let (bytes, has_filter) = match &*loaded {
-            Some(index) => (index.memory_bytes(), index.has_filter()),
+        let (bytes, has_filter, made_as) = match &*loaded {
+            Some(index) => (index.memory_bytes(), index.has_filter(), index.made_as),
             None => return [pages, None, None],
         };
-        let is_separate = has_filter && !self.is_joint();
+        let is_joint = self.is_joint() || made_as.is_some();
+        let is_separate = has_filter && !is_joint;
         let filter = Part {
             worth: self.filter_worth(),
             bytes: bytes.filter,
@@ -70,7 +77,10 @@ impl MemoryHolder for Section {
             has_pages: false,
         };
         let index = Part {
-            worth: self.index_worth(),
+            worth: match made_as {
+                Some(_) => self.made_worth(bytes.filter + bytes.index),
+                None => self.index_worth(),
+            },
             bytes: bytes.index + if is_separate { 0 } else { bytes.filter },
             has_filter: has_filter && !is_separate,
             has_index: true,

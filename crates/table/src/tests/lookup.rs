@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::memory_storage::MemoryStorage;
 use super::{
-    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, cuckoo_table, fixed_items, items_of_any_size,
-    sorted, table, write_hash_section, write_sorted_section,
+    HASHER, NAME, OwnedItem, SLOT_PAGES, SPEC, colliding_key, cuckoo_table, dense, fixed_items,
+    items_of_any_size, sorted, table, write_hash_section, write_sorted_section,
 };
 use crate::index_memory::MemoryBytes;
 use crate::{Error, ITEM_BYTES_MAX, Layout, PAGE_BYTES, Section, SectionSpec, SortedIndex, TableWriter};
@@ -57,6 +57,7 @@ proptest! {
             write_sorted_section(writer, SPEC, &items, SortedIndex::Fences { resolution_bits });
             write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
             write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
+            write_sorted_section(writer, SPEC, &items, SortedIndex::DenseTrie);
         });
         prop_assert_eq!(info.item_count, 4 * items.len() as u64);
         prop_assert_eq!(info.file_bytes, table.file_bytes());
@@ -68,7 +69,12 @@ proptest! {
     }
 
     #[test]
-    fn keys_of_one_hash_are_told_apart(count in 1u32..40, value_len in 0usize..1700, others in items_of_any_size(30)) {
+    fn keys_of_one_hash_are_told_apart(
+        count in 1u32..40,
+        value_len in 0usize..1700,
+        bits in 1u32..=32,
+        others in items_of_any_size(30),
+    ) {
         let same: Vec<_> = (0..count)
             .map(|number| OwnedItem::value(colliding_key(number), vec![number as u8; value_len]))
             .collect();
@@ -80,6 +86,7 @@ proptest! {
             write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
             write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
             write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
+            dense::write_section(writer, &all, Some(bits));
         });
         assert_found(&table.sections()[0], &same[..same.len().min(8)]);
         for section in &table.sections()[1..] {
@@ -101,9 +108,10 @@ fn a_hit_costs_one_read() {
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
         write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
+        write_sorted_section(writer, SPEC, &items, SortedIndex::DenseTrie);
     });
     let file = storage.file(NAME);
-    let [shards @ .., fences_section, trie_section, pages_section] = table.sections() else {
+    let [shards @ .., fences_section, trie_section, pages_section, dense_section] = table.sections() else {
         panic!("seven sections")
     };
     for section in table.sections() {
@@ -128,7 +136,7 @@ fn a_hit_costs_one_read() {
     let reads_of_misses = file.reads() - before;
     assert!(reads_of_misses <= 15, "{reads_of_misses} reads for 20000 absent keys of hash layout");
 
-    for section in [fences_section, trie_section] {
+    for section in [fences_section, trie_section, dense_section] {
         let before = file.reads();
         assert_found(section, &items);
         assert_eq!(file.reads() - before, 20_050, "one read for every hit and miss of sorted layout");
@@ -152,6 +160,7 @@ fn only_keys_of_a_crowded_cell_cost_more_reads() {
         write_sorted_section(writer, SPEC, &all, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
         write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
+        write_sorted_section(writer, SPEC, &all, SortedIndex::DenseTrie);
     });
     let crowd_cell = crowd[0].hash().high() >> 44;
     for section in table.sections() {

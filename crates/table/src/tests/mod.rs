@@ -3,6 +3,7 @@
 mod buckets;
 mod corruption;
 mod covering;
+mod dense;
 mod format_document;
 mod lookup;
 mod memory_storage;
@@ -178,6 +179,7 @@ fn small_table(storage: &MemoryStorage) -> (Table, Vec<OwnedItem>) {
         write_hash_section(writer, SPEC, &items, 15);
         write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
+        dense::write_section(writer, &items, Some(7));
         buckets::write_section(writer, &items);
         covering::write_section(writer, &items);
         write_sorted_section(writer, SPEC, &items, SLOT_PAGES);

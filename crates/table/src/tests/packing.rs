@@ -21,12 +21,13 @@ fn items_of(bytes: usize, count: usize) -> Vec<OwnedItem> {
         .collect()
 }
 
-/// A section of hash layout, one under fences and one under a trie.
-fn three_kinds(storage: &MemoryStorage, items: &[OwnedItem]) -> Table {
+/// A section of hash layout, one under fences, one under a trie of pages and one under a trie of items.
+fn four_kinds(storage: &MemoryStorage, items: &[OwnedItem]) -> Table {
     let (table, _) = table(storage, |writer| {
         write_hash_section(writer, SPEC, items, 15);
         write_sorted_section(writer, SPEC, items, SortedIndex::FENCES);
         write_sorted_section(writer, SPEC, items, SortedIndex::Trie);
+        write_sorted_section(writer, SPEC, items, SortedIndex::DenseTrie);
     });
     table
 }
@@ -45,7 +46,8 @@ fn pages_lose_at_most_a_tenth_at_any_size() {
     for bytes in sizes() {
         let items = items_of(bytes, 300 * 4096 / bytes);
         let storage = MemoryStorage::default();
-        for (kind, section) in ["hash", "fences", "trie"].iter().zip(three_kinds(&storage, &items).sections())
+        for (kind, section) in
+            ["hash", "fences", "trie", "dense"].iter().zip(four_kinds(&storage, &items).sections())
         {
             let stored = items.len() * (bytes + 1);
             let loss = 1.0 - stored as f64 / section.pages_bytes() as f64;
@@ -66,14 +68,11 @@ fn a_hit_is_one_request_and_of_two_pages_only_for_the_last_item_of_a_page() {
     for bytes in [300, 600, 1020, 1500, 2039] {
         let items = items_of(bytes, 8_000);
         let storage = MemoryStorage::default();
-        let (table, _) = table(&storage, |writer| {
-            write_hash_section(writer, SPEC, &items, 15);
-            write_sorted_section(writer, SPEC, &items, SortedIndex::Trie);
-            write_sorted_section(writer, SPEC, &items, SortedIndex::FENCES);
-            write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
-        });
-        let trie_section = &table.sections()[1];
-        for section in table.sections() {
+        let table = four_kinds(&storage, &items);
+        let [hash_section, fences_section, trie_section, dense_section] = table.sections() else {
+            panic!("four sections")
+        };
+        for section in [hash_section, fences_section, trie_section, dense_section] {
             let mut buffer = AlignedBuffer::new();
             let (mut reads, mut pages) = (0, 0);
             for item in &items {
@@ -98,7 +97,7 @@ fn items_that_go_on_are_found_without_filter_and_index() {
     for bytes in [340, 1020, 1500] {
         let items = items_of(bytes, 4_000);
         let storage = MemoryStorage::default();
-        let table = three_kinds(&storage, &items);
+        let table = four_kinds(&storage, &items);
         let section = &table.sections()[0];
         assert!(section.entry().items_go_on);
         let memory = section.index_memory();
@@ -159,7 +158,7 @@ fn pages_of_slots_lead_to_items_without_filter_and_index() {
 fn absent_keys_seldom_read_a_second_page() {
     let items = items_of(1020, 8_000);
     let storage = MemoryStorage::default();
-    let table = three_kinds(&storage, &items);
+    let table = four_kinds(&storage, &items);
     let section = &table.sections()[1];
     let (mut reads, mut pages) = (0, 0);
     for number in 0..8_000 {
@@ -187,6 +186,7 @@ fn crowds_behind_items_that_go_on_are_found() {
                     write_sorted_section(writer, SPEC, &all, SortedIndex::Fences { resolution_bits: 3 });
                     write_sorted_section(writer, SPEC, &all, SortedIndex::Trie);
                     write_sorted_section(writer, SPEC, &all, SLOT_PAGES);
+                    write_sorted_section(writer, SPEC, &all, SortedIndex::DenseTrie);
                 });
                 let mut buffer = AlignedBuffer::new();
                 for section in table.sections() {

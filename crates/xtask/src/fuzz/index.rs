@@ -16,7 +16,7 @@ use alluvium_index::hash_filter::{HashFilter, SlotPage, SlotPages};
 use alluvium_index::multi_level_filter::{Known, MultiLevelFilter, MultiLevelFilterBuilder};
 use alluvium_index::static_filter::StaticFilter;
 use alluvium_index::three_level::{SuffixCode, ThreeLevelBuilder, ThreeLevelConfig, ThreeLevelIndex};
-use alluvium_index::trie::{Granularity, Trie, TrieBuilder, TrieConfig};
+use alluvium_index::trie::{Fragments, Granularity, Trie, TrieBuilder, TrieConfig};
 
 use super::registry::Target;
 
@@ -32,6 +32,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "slot-pages", run: slot_pages, samples: slot_pages_samples },
         Target { name: "multi-level-filter", run: multi_level_filter, samples: multi_level_filter_samples },
         Target { name: "trie", run: trie, samples: trie_samples },
+        Target { name: "fragments", run: fragments, samples: fragments_samples },
         Target { name: "bloom-cluster", run: bloom_cluster, samples: || vec![cluster().to_bytes()] },
         Target { name: "filter-column", run: filter_column, samples: filter_column_samples },
         Target { name: "cluster-directory", run: cluster_directory, samples: cluster_directory_samples },
@@ -226,6 +227,25 @@ fn trie(bytes: &[u8]) {
             }
         }
     }
+}
+
+fn fragments(bytes: &[u8]) {
+    for bytes in [bytes, &sealed(bytes, first_word(bytes))] {
+        if let Ok(fragments) = Fragments::from_bytes(bytes) {
+            for hash in probes() {
+                let _ = [0, 1, fragments.len(), u64::MAX / 64].map(|rank| fragments.may_be(rank, hash));
+            }
+        }
+    }
+}
+
+fn fragments_samples() -> Vec<Vec<u8>> {
+    let sample = |bits| {
+        let mut fragments = Fragments::new(bits);
+        hashes().into_iter().for_each(|hash| fragments.push(hash));
+        fragments.to_bytes()
+    };
+    [1, 8, 13, 32].map(sample).to_vec()
 }
 
 fn trie_samples() -> Vec<Vec<u8>> {
