@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod chained;
 mod compact;
 mod condition;
 mod core;
@@ -49,7 +50,7 @@ pub use crate::core::{FailureStats, MemoryLimitStats, PlanDecision, RowStats, re
 pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_cache::Codec;
 pub use alluvium_io::ReadWait;
-pub use alluvium_model::{LevelsPlan, Plan};
+pub use alluvium_model::{ChainedDirectory, ChainedSpec, LevelsPlan, Plan};
 pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use db::{
     Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,

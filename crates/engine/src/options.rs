@@ -83,6 +83,8 @@ pub(crate) struct Settings {
     /// Minimum bytes of expired and removed items in a unit or container that is rewritten for them. Less garbage is
     /// left to merges and compactions.
     pub garbage_bytes_min: u64,
+    /// Whether plans may be chained.
+    pub allows_chained: bool,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
     /// The part of a limit for the whole process that is not available to the database.
@@ -122,6 +124,7 @@ impl Builder {
                 blob_aligned_bytes_min: 1 << 20,
                 blob_garbage_bytes_min: 1 << 20,
                 garbage_bytes_min: 256 << 10,
+                allows_chained: false,
                 read_only: false,
                 memory_bytes_max: None,
                 program_bytes: 0,
@@ -247,6 +250,14 @@ impl Builder {
     #[doc(hidden)]
     pub fn garbage_bytes_min(mut self, bytes: u64) -> Self {
         self.settings.garbage_bytes_min = bytes;
+        self
+    }
+
+    /// Whether plans may be chained, although the engine does not do all that a user needs of them. Default false. For
+    /// tests and simulations.
+    #[doc(hidden)]
+    pub fn chained_plans(mut self, are_allowed: bool) -> Self {
+        self.settings.allows_chained = are_allowed;
         self
     }
 

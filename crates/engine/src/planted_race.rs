@@ -29,11 +29,12 @@ pub enum PlantedRace {
     DropWithoutSync,
     DropFromSnapshots,
     DropBesideSnapshots,
+    MoveWithoutWitness,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -58,6 +59,7 @@ impl PlantedRace {
         Self::DropWithoutSync,
         Self::DropFromSnapshots,
         Self::DropBesideSnapshots,
+        Self::MoveWithoutWitness,
     ];
 
     /// Its name on the command line.
@@ -87,6 +89,7 @@ impl PlantedRace {
             Self::DropWithoutSync => "drop-without-sync",
             Self::DropFromSnapshots => "drop-from-snapshots",
             Self::DropBesideSnapshots => "drop-beside-snapshots",
+            Self::MoveWithoutWitness => "move-without-witness",
         }
     }
 }

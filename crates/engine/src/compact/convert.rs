@@ -13,11 +13,13 @@ use alluvium_index::prefetch_bytes;
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_model::TableLayout;
 
+use super::keep_linked::{drain_before, keep_linked, replace_store_by_file};
 use super::kept::Kept;
 use super::level_table::{Below, begin_ordered, sorted_index, tag_bits};
 use super::repeats::repeats_of;
 use super::unplaced_table::UnplacedTable;
 use crate::blob::ReferenceCounts;
+use crate::chained::ChainFile;
 use crate::core::{CarriedRows, KeyspaceShared, Shared};
 use crate::error::{Error, IoContext, Result};
 use crate::item::EncodedItem;
@@ -42,6 +44,7 @@ pub(crate) fn convert(shared: &Shared) -> Result<bool> {
 /// Like [`convert`], for a caller that holds the lock of conversions.
 pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let Some(segment) = shared.oldest_frozen() else { return Ok(false) };
+    drain_before(shared, &segment)?;
     let stores: Vec<(Arc<KeyspaceShared>, Arc<LogStore>)> = shared
         .all_keyspaces()
         .into_iter()
@@ -53,11 +56,17 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let mut edits = vec![Edit::LogStart { segment: segment.id.next() }];
     let mut filled = Vec::new();
     let (mut dropped, mut any_hidden) = (0, false);
-    for (keyspace, store) in stores.iter().filter(|(_, store)| store.len() > 0) {
+    let (linked, unlinked): (Vec<_>, Vec<_>) = stores
+        .iter()
+        .filter(|(_, store)| store.len() > 0)
+        .map(|(keyspace, store)| (keyspace, store))
+        .partition(|(_, store)| store.linked().is_some());
+    for (keyspace, store) in unlinked {
         shared.open_tables_of(keyspace)?;
         filled.push((keyspace, store, Kept::of(shared, keyspace, store)?));
     }
-    if !filled.is_empty() && !shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
+    let has_items = !filled.is_empty() || !linked.is_empty();
+    if has_items && !shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
         shared.rows.begin_era();
     }
     for (keyspace, store, kept) in &filled {
@@ -92,7 +101,10 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
             let version = keyspace.version.load_full();
             let (empty, counts) = match keyspace.hasher.is_semi_sorted() {
                 true => (Vec::new(), write_section(shared, &mut writer, keyspace, (store, kept), &version)?),
-                false => write_sections(shared, &mut writer, keyspace, (store, kept), &version)?,
+                false => {
+                    let rows = rows_to_replace(shared, keyspace, &version);
+                    write_sections(&mut writer, keyspace, (store, kept), &version, rows.as_ref())?
+                }
             };
             edits.push(Edit::AddRun {
                 keyspace: keyspace.id,
@@ -125,6 +137,20 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         // What hides dropped items must not be lost when these are.
         shared.log.commit_all()?;
     }
+    let mut chain_file = None;
+    if !linked.is_empty() {
+        shared.blobs.sync()?;
+        let (file, bytes) = (segment.keep_chained()?, segment.published());
+        let kept = ChainFile::new(segment.id, segment.seed, bytes, file, &shared.reclaimer);
+        for (keyspace, store) in &linked {
+            let counts = keep_linked(shared, keyspace, store)?;
+            let (seed, bytes) = (kept.seed, kept.bytes);
+            edits.push(Edit::AddChained { keyspace: keyspace.id, segment: segment.id, seed, bytes });
+            edits.extend(counts.edits(keyspace.id));
+            references.insert(keyspace.id, counts);
+        }
+        chain_file = Some(kept);
+    }
     shared.keep_for_readers(&segment)?;
     let is_late = shared.planted_bugs.has(PlantedRace::PublishBeforeManifest);
     if !is_late {
@@ -141,13 +167,17 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
         };
         // The bytes themselves were counted when the log's index began to refer to them.
         let counts = references.remove(&keyspace.id).unwrap_or_default();
-        let replaced = |version: &Version| replace_store(version, &segment, run.clone(), &counts);
+        let kept = chain_file.clone().filter(|_| store.linked().is_some() && store.len() > 0);
+        let replaced = |version: &Version| match &kept {
+            Some(kept) => replace_store_by_file(version, &segment, kept, &counts),
+            None => replace_store(version, &segment, run.clone(), &counts),
+        };
         keyspace.update_all_versions(replaced);
         if dropped == 0 {
             keyspace.convert_pinned(segment.id, replaced);
         }
-        if let Some(run) = run {
-            set_covered_by(&run, keyspace.version.load().body.runs())?;
+        if let Some(run) = &run {
+            set_covered_by(run, keyspace.version.load().body.runs())?;
         }
     }
     shared.counters.log_items_dropped.fetch_add(dropped, Ordering::Relaxed);
@@ -158,16 +188,15 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     Ok(true)
 }
 
-/// Writes a section for each shard that has items, and replaces rows by these items. Returns the numbers of the other
+/// Writes a section for each shard that has items, and replaces `rows` by these items. Returns the numbers of the other
 /// shards, and the references to blobs.
-fn write_sections(
-    shared: &Shared,
+pub(super) fn write_sections(
     writer: &mut TableWriter,
     keyspace: &KeyspaceShared,
     (store, kept): (&LogStore, &Kept),
     version: &Version,
+    rows: Option<&CarriedRows<'_>>,
 ) -> Result<(Vec<u32>, ReferenceCounts)> {
-    let rows = rows_to_replace(shared, keyspace, version);
     let plan = keyspace.plan_state();
     let level = &plan.plan.levels[0];
     let mut references = ReferenceCounts::default();
@@ -277,7 +306,7 @@ fn write_section(
 }
 
 /// The keyspace's rows, which the items that become a run replace. An era has begun, and `version` was loaded since.
-fn rows_to_replace<'a>(
+pub(super) fn rows_to_replace<'a>(
     shared: &'a Shared,
     keyspace: &KeyspaceShared,
     version: &Version,
@@ -322,6 +351,10 @@ fn replace_store(
     references: &ReferenceCounts,
 ) -> Version {
     let mut next = version.clone();
+    if version.chain.as_ref().is_some_and(|chain| !chain.files.is_empty()) {
+        // A version in use elsewhere still has older items in chains, which are asked before runs.
+        return next;
+    }
     next.log_stores.retain(|store| store.segment.id != segment.id);
     let had_it = next.log_stores.len() < version.log_stores.len();
     if let Some(run) = run.filter(|_| had_it) {

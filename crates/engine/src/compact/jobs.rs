@@ -1,6 +1,8 @@
 //! All kinds of background work in one list, used by threads, `wait_idle`, `run_background_job` and `compact`.
 
 use super::collect::{collect, collect_is_due, garbage_pressure};
+use super::drain::{drain, drain_is_due};
+use super::relocate::{chains_are_due, chains_pressure, collect_chains};
 use super::{
     convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_index_due, is_moving,
     make_next_index, merge, pick, pick_any, pick_garbage, pressure, replan, replan_is_due,
@@ -39,6 +41,7 @@ pub(crate) const JOBS: &[Job] = &[
         run_undue: |shared| drop_expired(shared).map(|()| false),
         pressure: none,
     },
+    Job { thread: JobThread::Merge, is_due: drain_is_due, run: drain, run_undue: drain, pressure: none },
     Job {
         thread: JobThread::Merge,
         is_due: is_moving,
@@ -52,6 +55,13 @@ pub(crate) const JOBS: &[Job] = &[
         run: make_next_index,
         run_undue: make_next_index,
         pressure: none,
+    },
+    Job {
+        thread: JobThread::Collect,
+        is_due: chains_are_due,
+        run: collect_chains,
+        run_undue: collect_chains,
+        pressure: chains_pressure,
     },
     Job {
         thread: JobThread::Collect,

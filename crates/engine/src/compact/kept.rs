@@ -117,6 +117,12 @@ impl<'s> Kept<'s> {
         Ok(kept)
     }
 
+    /// All items of `store`.
+    pub fn all_of(store: &LogStore) -> Self {
+        let indexes = store.shards().iter().map(|shard| Arc::clone(&shard.index())).collect();
+        Self { indexes, dropped: Vec::new(), any_hidden: false, _held: None }
+    }
+
     /// Number of items.
     pub fn len(&self) -> usize {
         self.indexes.iter().map(|index| index.len()).sum()

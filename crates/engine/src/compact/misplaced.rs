@@ -10,6 +10,7 @@ use std::sync::Arc;
 use alluvium_model::{Filter, Growth, Index, LevelSpec, TableLayout};
 
 use super::cut::ranges_within;
+use super::drain::{drain, is_to_drain};
 use super::due::Due;
 use super::garbage::rewrite;
 use super::make_indexes::index_target;
@@ -87,6 +88,10 @@ fn run_sections(levels: &Levels) -> impl Iterator<Item = &Arc<RunSection>> {
 
 /// What to rewrite next, young levels first, so that what is merged down with them is not written twice.
 fn next_of(levels: &Levels) -> Option<Place> {
+    if levels.plan().log.chained.is_some() {
+        // Items below a chained log stay where they are until something replaces them.
+        return None;
+    }
     let run_section = run_sections(levels).next();
     let unit = run_section.and_then(|section| {
         let low = section.section.range().low;
@@ -137,6 +142,10 @@ pub(crate) fn follow_plan(shared: &Shared) -> Result<bool> {
     let Some(keyspace) = shared.all_keyspaces().into_iter().find(moving) else { return Ok(false) };
     shared.open_tables_of(&keyspace)?;
     let version = keyspace.version.load_full();
+    if is_to_drain(&version) {
+        drop(version);
+        return drain(shared);
+    }
     match next_of(&version.body) {
         None => note_arrival(shared, &keyspace)?,
         Some(Place::Container { level, range }) => {
@@ -162,6 +171,7 @@ fn note_arrival(shared: &Shared, keyspace: &KeyspaceShared) -> Result<()> {
     if keyspace.check_present().is_err()
         || !version.body.plan_state().is_moving()
         || next_of(&version.body).is_some()
+        || is_to_drain(&version)
     {
         return Ok(());
     }

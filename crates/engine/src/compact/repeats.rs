@@ -8,7 +8,7 @@ use alluvium_base::KeyHash;
 use alluvium_io::sync::atomic::AtomicU64;
 use alluvium_model::{GARBAGE_SHARE_MAX, Growth, LevelsPlan};
 
-use crate::core::{KeyspaceShared, Shared, find_by, find_in_tables};
+use crate::core::{KeyspaceShared, Shared, VersionLookup, find_by, find_in_tables};
 use crate::error::{Error, Result};
 use crate::log::LogStore;
 
@@ -109,8 +109,8 @@ impl Samples {
         let reads: &AtomicU64 = &shared.counters.lookup_page_reads;
         let mut count = Count::default();
         for (hash, key) in &self.taken {
-            let mut lookup = version.body.lookup_from_level(level, *hash);
-            let first = lookup.next_read()?;
+            let mut lookup = VersionLookup::in_levels(version.body.lookup_from_level(level, *hash));
+            let first = lookup.next(key)?;
             count.add(find_by(lookup, first, reads, key, |found, _| found.is_some()))?;
         }
         Ok(count.share())

@@ -30,6 +30,9 @@ pub(crate) struct Counters {
     pub oldest_items_dropped: AtomicU64,
     pub oldest_bytes_dropped: AtomicU64,
     pub blob_files_emptied: AtomicU64,
+    /// Segments of chained logs that were collected, and bytes of the items that were live in them.
+    pub chained_segments_collected: AtomicU64,
+    pub chained_bytes_moved: AtomicU64,
     /// Waits of writers for the next segment of the log, and for the conversion of earlier ones.
     pub freeze_waits: Wait,
     pub backlog_waits: Wait,

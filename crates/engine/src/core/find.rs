@@ -4,10 +4,10 @@ use alluvium_base::KeyHash;
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
-use crate::error::{IoContext, Result};
+use super::version_lookup::{Next, VersionLookup};
+use crate::error::Result;
 use crate::item::Item;
-use crate::level::{Lookup, Version};
-use crate::table::{PAGE_BYTES, PageRead, Section};
+use crate::level::Version;
 
 /// The newest item of a key in the log.
 #[inline]
@@ -43,36 +43,37 @@ pub(crate) fn find_in_tables<R>(
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
-    let mut lookup = version.body.lookup(hash);
-    let first = lookup.next_read()?;
+    let mut lookup = VersionLookup::new(version, hash);
+    let first = lookup.next(key)?;
     find_by(lookup, first, reads, key, found)
 }
 
-/// Like [`find_in_tables`], in the tables that `lookup` visits; `next` is its next read.
+/// Like [`find_in_tables`], in the tables that `lookup` visits; `next` is its next answer.
 pub(crate) fn find_by<'v, R>(
-    mut lookup: Lookup<'v>,
-    mut next: Option<(&'v Section, PageRead)>,
+    mut lookup: VersionLookup<'v>,
+    mut next: Next<'v>,
     reads: &AtomicU64,
     key: &[u8],
     found: impl FnOnce(Option<&Item<'_>>, u32) -> R,
 ) -> Result<R> {
     let mut buffer = None;
     let mut pages_read = 0;
-    while let Some((section, read)) = next {
+    loop {
+        let read = match next {
+            Next::Read(read) => read,
+            Next::Item(item) => return Ok(found(Some(&item), pages_read)),
+            Next::End => return Ok(found(None, pages_read)),
+        };
         let buffer = buffer.get_or_insert_with(AlignedBuffer::new);
-        buffer.resize_unspecified(read.count as usize * PAGE_BYTES);
-        if !section.copy_kept(read.page, buffer) {
+        buffer.resize_unspecified(read.bytes());
+        if !read.copy_kept(buffer) {
             reads.fetch_add(1, Ordering::Relaxed);
             pages_read += 1;
-            section
-                .file()
-                .read_at(buffer, section.page_offset(read.page))
-                .context(|| format!("reading table {}", section.file().name()))?;
+            read.check(read.file().read_at(buffer, read.offset()))?;
         }
-        if let Some(item) = lookup.search(section, read, buffer, key)? {
+        if let Some(item) = lookup.search(&read, buffer, key)? {
             return Ok(found(Some(&item), pages_read));
         }
-        next = lookup.next_read()?;
+        next = lookup.next(key)?;
     }
-    Ok(found(None, pages_read))
 }

@@ -15,9 +15,10 @@ use super::pinned_version::{PinnedVersion, PinnedVersions};
 use super::table_lookups::TableLookups;
 use super::update_barriers::UpdateBarriers;
 use super::{InheritedPressure, LatestStanding};
+use crate::chained::Chain;
 use crate::error::{Error, Result};
 use crate::level::Version;
-use crate::log::{EntryBound, LogStore, Segment};
+use crate::log::{EntryBound, LogStore, Segment, Slots};
 use crate::manifest::PlanState;
 
 /// The state that all handles of a keyspace share.
@@ -175,6 +176,8 @@ impl KeyspaceShared {
         let _only_one = self.publish.lock().expect("no panic while held");
         let mut version = Version::clone(&self.version.load());
         version.log_stores.remove(0);
+        // Nobody writes to the keyspace, so all heads are of records that the snapshot has.
+        version.chain = version.chain.map(|chain| Arc::new(chain.at_present()));
         self.pinned.register(version)
     }
 
@@ -197,6 +200,16 @@ impl KeyspaceShared {
         version.log_stores.iter().find(|store| store.segment.id == segment.id && store.is_closed()).cloned()
     }
 
+    /// Gives the keyspace the chains that its plan demands, if it has none, and returns the version with them. Nobody
+    /// writes to the keyspace.
+    pub fn begin_chain(&self, version: &Version, expected_items: u64) -> Option<Arc<Version>> {
+        let spec = version.body.plan().log.chained.filter(|_| version.chain.is_none())?;
+        let (chain, _) = Chain::new(self.id, spec, expected_items.max(version.items()));
+        let chain = Arc::new(chain);
+        self.update_version(|version| Version { chain: Some(chain.clone()), ..version.clone() });
+        Some(self.version.load_full())
+    }
+
     /// An empty log store over `segment`, with as many shards as the items present, or those expected, require, and
     /// room for at most `entries_max` items in all.
     pub fn next_log_store(
@@ -205,7 +218,15 @@ impl KeyspaceShared {
         segment: Arc<Segment>,
         expected_items: u64,
         entries_max: u64,
+        now_ms: u64,
     ) -> LogStore {
+        if let Some(chain) = version.chain.as_ref().filter(|_| version.goes_on()) {
+            let slots = match version.active().linked() {
+                Some(linked) => chain.directory.slots_wanted(linked.slots.number, now_ms),
+                None => chain.directory.slots(),
+            };
+            return linked_store(chain, self.hasher, segment, slots, entries_max);
+        }
         let hint = version.log_stores.first().map_or(0, |store| {
             let per_shard = store.shard_len_max();
             per_shard + per_shard / 16
@@ -238,6 +259,24 @@ const SHARD_ENTRIES_MIN: u64 = 64;
 const GROWN_ENTRIES_MAX: u64 = 1 << 18;
 /// The same for each shard, in multiples of the plan's bound.
 const GROWTH_MAX: u64 = 16;
+
+/// An empty log store for a chained keyspace, whose regions have this number of slots. It is full when chains would
+/// become too long for the slots, so that there are more of them from the next store on.
+pub(crate) fn linked_store(
+    chain: &Chain,
+    hasher: KeyHasher,
+    segment: Arc<Segment>,
+    slots: u64,
+    entries_max: u64,
+) -> LogStore {
+    let plan = LevelsPlan::from(chain.directory.spec);
+    let records = chain.directory.records_max(slots);
+    let shards = plan.sharding.shards(records);
+    let limit = (entries_max.min(records) / shards).max(SHARD_ENTRIES_MIN);
+    let entries = plan.sharding.log_entries(records).min(limit) as usize;
+    let slots = Slots { number: slots, are_two: chain.directory.has_filters() };
+    LogStore::new(segment, hasher, shards.ilog2(), EntryBound::new(entries, entries), 0).with_links(slots)
+}
 
 /// An empty log store for a keyspace with this plan and `items` items, with at most about `entries_max` entries in all:
 /// as many as the plan says or, if it `may_grow` and items live for a short time, more.

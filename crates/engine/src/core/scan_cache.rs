@@ -8,11 +8,12 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use alluvium_base::{HashRange, KeyspaceId, TableId};
+use alluvium_base::{HashRange, KeyspaceId, SegmentId, TableId};
 use alluvium_io::sync::Mutex;
 
 use super::scan_piece::{KeyspaceState, Piece};
 use super::shared::Shared;
+use crate::chained::Chain;
 use crate::merge::YoungItems;
 use crate::table::{Loan, Section};
 
@@ -39,14 +40,28 @@ enum Items {
     /// All items of a range of places, from `from` on.
     Piece { from: u64, target: usize, moment: KeyspaceState, piece: Arc<Piece> },
     /// The items of a section in the order of slots that are in a part of the hash space.
-    Sorted { section: SectionName, part: HashRange, items: Arc<YoungItems> },
+    Sorted { of: Collected, part: HashRange, items: Arc<YoungItems> },
 }
 
-/// File number and offset: file numbers are never used again.
-type SectionName = (TableId, u64);
+/// What items were collected from. It never changes, and its name is never used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Collected {
+    /// A section: number of the file, and offset.
+    Section(TableId, u64),
+    /// The files of a keyspace's chains, from the oldest to the youngest segment.
+    Chains(KeyspaceId, SegmentId, SegmentId),
+}
 
-fn name(section: &Section) -> SectionName {
-    (section.file_number(), section.page_offset(0))
+impl Collected {
+    pub fn of_section(section: &Section) -> Self {
+        Self::Section(section.file_number(), section.page_offset(0))
+    }
+
+    /// `None` for chains without files.
+    pub fn of_chains(chain: &Chain) -> Option<Self> {
+        let (oldest, youngest) = (chain.files.first()?, chain.files.last()?);
+        Some(Self::Chains(chain.keyspace(), oldest.segment, youngest.segment))
+    }
 }
 
 impl ScanCache {
@@ -94,21 +109,25 @@ impl ScanCache {
         self.keep(shared, keyspace, items, piece.memory_bytes());
     }
 
-    /// The items of a section in a part of the hash space.
-    pub(crate) fn sorted(&self, of: &Section, within: HashRange) -> Option<Arc<YoungItems>> {
+    /// The items of a section, or of chains, in a part of the hash space.
+    pub(crate) fn sorted(&self, wanted: Collected, within: HashRange) -> Option<Arc<YoungItems>> {
         self.find(|kept| match &kept.items {
-            Items::Sorted { section, part, items } => {
-                (*section == name(of) && *part == within).then(|| items.clone())
-            }
+            Items::Sorted { of, part, items } => (*of == wanted && *part == within).then(|| items.clone()),
             Items::Piece { .. } => None,
         })
     }
 
-    /// Keeps the items of a section.
-    pub fn keep_sorted(&self, shared: &Shared, of: &Section, part: HashRange, items: &Arc<YoungItems>) {
+    /// Keeps the items of a section or of chains.
+    pub fn keep_sorted(
+        &self,
+        shared: &Shared,
+        (keyspace, of): (KeyspaceId, Collected),
+        part: HashRange,
+        items: &Arc<YoungItems>,
+    ) {
         let bytes = items.memory_bytes();
-        let items = Items::Sorted { section: name(of), part, items: items.clone() };
-        self.keep(shared, of.keyspace(), items, bytes);
+        let items = Items::Sorted { of, part, items: items.clone() };
+        self.keep(shared, keyspace, items, bytes);
     }
 
     /// Drops the sections' items in a part of the hash space that a scan has passed.

@@ -12,7 +12,7 @@ use alluvium_io::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, O
 use alluvium_io::sync::{Mutex, MutexGuard, OnceLock, RwLock};
 use alluvium_io::{Clock, ClosableStorage, DirectoryLock, Storage};
 use alluvium_model::planner::{Space, items_expected, plan_executable};
-use alluvium_model::{LevelsPlan, Plan, PlanError};
+use alluvium_model::{LevelsPlan, PlanError};
 
 use super::counters::Counters;
 use super::disk_quota::DiskQuota;
@@ -20,7 +20,6 @@ use super::failures::Failures;
 use super::job::{Job, pressure_of_jobs};
 use super::keyspace::KeyspaceShared;
 use super::keyspace_checks::check_plan;
-use super::memory_budget::default_segment_bytes;
 use super::memory_limit::MemoryControl;
 use super::rows::Rows;
 use super::scan_cache::ScanCache;
@@ -170,7 +169,7 @@ impl Shared {
     pub fn finish_segment(&self, segment: &Arc<Segment>) -> Result<()> {
         // Readers of the log find the segment here before they miss it among the frozen ones.
         let retained = segment.retained();
-        let to_release = retained.is_none().then_some(&**segment);
+        let to_release = (retained.is_none() && !segment.is_chained()).then_some(&**segment);
         match retained {
             Some(retained) => self.log.retained.add(retained),
             None => self.log.retained.give_up(),
@@ -252,21 +251,25 @@ impl Shared {
     }
 
     /// Seals the active segment; returns it, and a log store over the next one for every keyspace.
-    fn seal(
+    pub(crate) fn seal(
         &self,
         keyspaces: &[Arc<KeyspaceShared>],
         versions: &[Arc<Version>],
     ) -> Result<(Arc<Segment>, Vec<Arc<LogStore>>)> {
         let (sealed, next) = self.log.switch().map_err(|error| self.note_failure(error))?;
         let sizes = (self.settings.expected_items, self.memory.budget().log_entries_max);
+        let now_ms = self.now_ms();
+        let expected_items = self.settings.expected_items;
         let fresh = keyspaces.iter().zip(versions).map(|(keyspace, version)| {
-            Arc::new(keyspace.next_log_store(version, next.clone(), sizes.0, sizes.1))
+            let begun = keyspace.begin_chain(version, expected_items);
+            let version = begun.as_ref().unwrap_or(version);
+            Arc::new(keyspace.next_log_store(version, next.clone(), sizes.0, sizes.1, now_ms))
         });
         Ok((sealed, fresh.collect()))
     }
 
     /// Puts the `fresh` log stores in front of those over the `sealed` segment.
-    fn publish(
+    pub(crate) fn publish(
         &self,
         keyspaces: &[Arc<KeyspaceShared>],
         versions: &[Arc<Version>],
@@ -381,19 +384,8 @@ pub(crate) fn lock_shards(versions: &[Arc<Version>]) -> Vec<MutexGuard<'_, ()>> 
     stores.flat_map(|store| store.shards().iter().map(|shard| shard.lock())).collect()
 }
 
-impl Settings {
-    /// Maximum bytes of a log segment by the plan. A memory limit may require smaller ones.
-    pub fn segment_bytes_of_plan(&self) -> u64 {
-        match &self.plan {
-            PlanChoice::Fixed(Plan::Levels(plan)) => plan.log.segment_bytes_max,
-            // The planner does not change the default log.
-            PlanChoice::Fixed(_) | PlanChoice::Auto => default_segment_bytes(),
-        }
-    }
-}
-
 /// A keyspace's first version over the log's active segment.
 pub(crate) fn first_version(plan: PlanState, store: LogStore) -> Version {
     let log_stores = vec![Arc::new(store)];
-    Version { log_stores, body: Levels::new(plan), blobs: Arc::default(), epoch: 0 }
+    Version { log_stores, chain: None, body: Levels::new(plan), blobs: Arc::default(), epoch: 0 }
 }

@@ -1,14 +1,17 @@
 //! Appends an item to the log and indexes it.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use alluvium_base::KeyHash;
 
 use super::keyspace::KeyspaceShared;
 use super::shared::Shared;
 use super::witness::Witness;
-use crate::error::Result;
+use crate::chained::{Appended, Decision};
+use crate::error::{Error, Result};
 use crate::item::Item;
+use crate::level::Version;
 use crate::log::{Position, record, store::Indexed};
 use crate::planted_race::PlantedRace;
 
@@ -26,20 +29,24 @@ pub(crate) fn write_item(
     witness: Option<Witness>,
 ) -> Result<Option<Position>> {
     RECORD.with_borrow_mut(|bytes| {
-        loop {
+        let mut decision = None;
+        'again: loop {
             let segment_id;
-            {
+            let undecided = 'locked: {
                 let version = keyspace.version.load();
                 let store = version.active();
                 segment_id = store.segment.id;
-                let item_start = record::encode_item(store.segment.seed, keyspace.id, item, bytes);
+                let item_start = match store.linked() {
+                    None => record::encode_item(store.segment.seed, keyspace.id, item, bytes),
+                    Some(_) => 0,
+                };
                 let shard = store.shard(hash);
                 let planted = shared.planted_bugs.has(PlantedRace::FindBeforeLock);
                 let found_before = if planted { store.find(shard, hash, item.key)? } else { None };
                 let _writer = shard.lock_to_write(&shared.log.waits);
                 if store.is_closed() {
                     keyspace.check_present()?;
-                    continue;
+                    continue 'again;
                 }
                 let existing = if planted { found_before } else { store.find(shard, hash, item.key)? };
                 if let Some(witness) = &witness
@@ -50,8 +57,24 @@ pub(crate) fn write_item(
                 // A recovery replays everything that was appended. So nothing may be appended that may still be
                 // refused, by its witness or because the next segment cannot be made.
                 let has_room = existing.is_some() || store.has_room(shard)?;
-                if has_room && let Some(start) = shared.log.append(&store.segment, bytes) {
-                    let offset = start as u32 + item_start as u32;
+                // A clear begins other chains after it has begun the store.
+                let current = store.linked().map(|_| keyspace.version.load_full());
+                let appended = match current.as_ref().and_then(|current| current.chain.as_ref()) {
+                    _ if !has_room => None,
+                    Some(chain) => {
+                        let at = existing.map(|(_, offset, _)| offset);
+                        match chain.append(&shared.log, store, (hash, item), at, decision.as_ref())? {
+                            Appended::Done { start, len, item } => Some((start, len, item)),
+                            Appended::Full => None,
+                            Appended::Undecided => break 'locked current,
+                        }
+                    }
+                    None => shared
+                        .log
+                        .append(&store.segment, bytes)
+                        .map(|start| (start, bytes.len(), start as u32 + item_start as u32)),
+                };
+                if let Some((start, len, offset)) = appended {
                     let slot = existing.map(|(slot, _, _)| slot);
                     let mut indexed = store.index_item(shard, hash, slot, offset, &shared.log.waits)?;
                     if indexed == Indexed::Full {
@@ -62,14 +85,36 @@ pub(crate) fn write_item(
                         if let Some((_, _, replaced)) = &existing {
                             shared.blobs.forget_all(replaced);
                         }
-                        let offset = start + bytes.len() as u64;
+                        let offset = start + len as u64;
                         return Ok(Some(Position { segment: segment_id, offset }));
                     }
                 }
+                None
+            };
+            if let Some(version) = undecided {
+                decision = decide(shared, keyspace, &version, hash, item.key)?;
+                continue;
             }
             // The segment or the shard's index is full.
             shared.check_refusal()?;
             shared.freeze(segment_id, item.is_tombstone())?;
         }
     })
+}
+
+/// Finds out in which of its chains a key is. `None` if the version is not current any more.
+#[cold]
+pub(crate) fn decide(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    version: &Arc<Version>,
+    hash: KeyHash,
+    key: &[u8],
+) -> Result<Option<Decision>> {
+    let Some(chain) = &version.chain else { return Ok(None) };
+    match chain.decide(version, &shared.counters.lookup_page_reads, hash, key) {
+        Ok(decision) => Ok(Some(decision)),
+        Err(Error::MissingFile { .. }) if !Arc::ptr_eq(version, &keyspace.version.load()) => Ok(None),
+        Err(error) => Err(error),
+    }
 }

@@ -1,6 +1,6 @@
 //! [`Batch`]: writes that take effect together or not at all.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyspaceId, SegmentId};
@@ -11,13 +11,17 @@ use super::condition::Precondition;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
 use super::write::{blob_bytes, check_item};
-use crate::core::{KeyspaceShared, Witness};
+use crate::chained::{BatchItem, BatchRegions, Decision, Locked};
+use crate::core::{KeyspaceShared, Witness, decide};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
 use crate::level::Version;
 use crate::log::{Position, record};
 use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
+
+/// Bytes that the record of a batch with links may take beside itself: a mark, a filler and the numbers of slots.
+const LINKED_EXTRA_BYTES_MAX: usize = 1 << 10;
 
 /// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].
 ///
@@ -196,11 +200,17 @@ impl Batch {
     fn apply(&self, guards: &[Guard], prepared: &Prepared<'_>) -> Result<Option<Position>> {
         let shared = &self.handle.shared;
         let items: Vec<Item<'_>> = prepared.stored.iter().map(StoredItem::item).collect();
+        let mut decisions = BTreeMap::new();
         loop {
-            match self.try_commit(guards, &prepared.hashes, &items)? {
+            match self.try_commit(guards, &prepared.hashes, &items, &decisions)? {
                 Attempt::Done(position) => return Ok(Some(position)),
                 Attempt::Conflict => return Ok(None),
                 Attempt::Closed => {}
+                Attempt::Undecided { number, version } => {
+                    let (keyspace, hash) = (&self.writes[number].keyspace, prepared.hashes[number]);
+                    let decision = decide(shared, keyspace, &version, hash, items[number].key)?;
+                    decisions.extend(decision.map(|decision| (number, decision)));
+                }
                 Attempt::Full { segment } => {
                     shared.check_refusal()?;
                     shared.freeze(segment, items.iter().all(|item| item.is_tombstone()))?;
@@ -209,7 +219,13 @@ impl Batch {
         }
     }
 
-    fn try_commit(&self, guards: &[Guard], hashes: &[KeyHash], items: &[Item<'_>]) -> Result<Attempt> {
+    fn try_commit(
+        &self,
+        guards: &[Guard],
+        hashes: &[KeyHash],
+        items: &[Item<'_>],
+        decisions: &BTreeMap<usize, Decision>,
+    ) -> Result<Attempt> {
         let shared = &self.handle.shared;
         // Keyspaces in ascending order, as the lock order demands.
         let written = self.writes.iter().map(|write| &write.keyspace);
@@ -271,17 +287,62 @@ impl Batch {
                 return Ok(Attempt::Full { segment: segment.id });
             }
         }
-        let mut bytes = Vec::new();
-        let tagged = self.writes.iter().zip(items).map(|(write, item)| (write.keyspace.id, *item));
-        let starts = record::encode_batch(segment.seed, tagged, &mut bytes);
+        let is_linked = versions.iter().any(|version| version.active().linked().is_some());
+        // A clear begins other chains after it has begun the store.
+        let current: Vec<Arc<Version>> = match is_linked {
+            true => keyspaces.iter().map(|keyspace| keyspace.version.load_full()).collect(),
+            false => Vec::new(),
+        };
+        let current_of = |keyspace: KeyspaceId| {
+            let at = keyspaces.binary_search_by_key(&keyspace, |k| k.id).expect("collected above");
+            &current[at]
+        };
+        let written = self.writes.iter().zip(items).zip(hashes).filter(|_| is_linked);
+        let chained: Vec<BatchItem<'_>> = written
+            .map(|((write, &item), &hash)| {
+                let (keyspace, store) = (write.keyspace.id, store_of(write));
+                let chain = current_of(keyspace).chain.as_deref().filter(|_| store.linked().is_some());
+                let chained = chain.map(|chain| (chain, &**store));
+                BatchItem { keyspace, item, hash, chained }
+            })
+            .collect();
         let max = shared.log.record_bytes_max() as usize;
-        if bytes.len() > max {
-            return Err(Error::BatchTooLarge { len: bytes.len(), max });
-        }
-        let Some(start) = shared.log.append(segment, &bytes) else {
+        let mut starts = Vec::new();
+        // Held until the whole batch is indexed.
+        let mut regions = None;
+        let (appended, len) = if chained.iter().any(|item| item.chained.is_some()) {
+            let regions = match BatchRegions::lock(&shared.log, &chained, decisions)? {
+                Locked::Done(locked) => regions.insert(locked),
+                Locked::Full => return Ok(Attempt::Full { segment: segment.id }),
+                Locked::Undecided(number) => {
+                    let version = current_of(self.writes[number].keyspace.id).clone();
+                    return Ok(Attempt::Undecided { number, version });
+                }
+            };
+            let len = regions.record_len(segment, &chained);
+            let max = max.saturating_sub(LINKED_EXTRA_BYTES_MAX);
+            if len > max {
+                return Err(Error::BatchTooLarge { len, max });
+            }
+            let appended = shared.log.append_linked(segment, len, |start| {
+                let (bytes, found) = regions.encode(segment, &chained, start);
+                starts = found;
+                bytes
+            });
+            (appended, len)
+        } else {
+            let mut bytes = Vec::new();
+            let tagged = self.writes.iter().zip(items).map(|(write, item)| (write.keyspace.id, *item));
+            starts = record::encode_batch(segment.seed, tagged, &mut bytes);
+            if bytes.len() > max {
+                return Err(Error::BatchTooLarge { len: bytes.len(), max });
+            }
+            (shared.log.append(segment, &bytes), bytes.len())
+        };
+        let Some(start) = appended else {
             return Ok(Attempt::Full { segment: segment.id });
         };
-        let _indexed = (items.len() > 1).then(|| segment.indexing.begin(start..start + bytes.len() as u64));
+        let _indexed = (items.len() > 1).then(|| segment.indexing.begin(start..start + len as u64));
         for (((write, item), &hash), item_start) in self.writes.iter().zip(items).zip(hashes).zip(starts) {
             // Once begun, a batch is indexed to its end, even beyond the plan's bound: a conversion in between would
             // make a part of it durable before the rest.
@@ -292,7 +353,8 @@ impl Batch {
             }
             count_put(shared, item);
         }
-        Ok(Attempt::Done(Position { segment: segment.id, offset: start + bytes.len() as u64 }))
+        drop(regions);
+        Ok(Attempt::Done(Position { segment: segment.id, offset: start + len as u64 }))
     }
 }
 
@@ -315,6 +377,11 @@ enum Attempt {
     Conflict,
     /// The log continued in another segment meanwhile.
     Closed,
+    /// Nobody knows in which of its chains the item of this number is.
+    Undecided {
+        number: usize,
+        version: Arc<Version>,
+    },
     /// The segment or an index is full: freeze this segment first.
     Full {
         segment: SegmentId,

@@ -71,7 +71,7 @@ impl Keyspace {
     /// # Errors
     /// As [`Db::change_plan`], and if the plan does not suit the keyspace's order.
     pub fn change_plan(&self, plan: &Plan) -> Result<()> {
-        self.database().set_plan(&self.shared, plan.as_levels()?, PlanSource::Own, 0)
+        self.database().set_plan(&self.shared, &LevelsPlan::try_from(plan.clone())?, PlanSource::Own, 0)
     }
 }
 
@@ -87,7 +87,7 @@ impl PlanChoice {
     /// Refuses a plan that the engine does not execute for any order.
     pub(crate) fn check(&self) -> Result<()> {
         let Self::Fixed(plan) = self else { return Ok(()) };
-        let plan = plan.as_levels()?;
+        let plan = LevelsPlan::try_from(plan.clone())?;
         Ok(plan.check_executable_semi_sorted().or_else(|_| plan.check_executable())?)
     }
 }
@@ -97,7 +97,7 @@ impl Shared {
     pub fn adopt_plan_choice(&self) -> Result<()> {
         let choice = self.plan_choice.lock().expect("no panic while held").clone();
         let PlanChoice::Fixed(plan) = choice else { return Ok(()) };
-        let plan = plan.as_levels()?;
+        let plan = &LevelsPlan::try_from(plan)?;
         for keyspace in self.all_keyspaces() {
             let source = keyspace.plan_state().source;
             if source != PlanSource::Own && check_plan(plan, &keyspace.hasher).is_ok() {
@@ -151,6 +151,7 @@ impl Shared {
     ) -> Result<bool> {
         self.check_failure()?;
         check_plan(plan, &keyspace.hasher)?;
+        self.settings.check_chained(plan)?;
         let plan = &plan.clone().executed();
         if keyspace.plan_state().plan != *plan {
             // When tables are opened, the plan in the manifest says in which level they are.
@@ -176,6 +177,10 @@ impl Shared {
             body: version.body.with_plan(next.clone()),
             ..version.clone()
         });
+        if next.plan.log.chained != state.plan.log.chained {
+            // The next log store has links, or no more.
+            self.freeze_now(self.log.active_segment().id)?;
+        }
         if next.plan != state.plan {
             keyspace.inherited_pressure.set(pressure_of(self, keyspace));
         }

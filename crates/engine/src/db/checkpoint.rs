@@ -1,6 +1,6 @@
 //! Checkpoints: a copy of the database that is a database of its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::core::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
 use crate::file_names::{blob_file_name, table_file_name};
 use crate::level::Version;
-use crate::manifest::{DatabaseState, KeyspaceState, Manifest};
+use crate::manifest::{ChainedSegment, DatabaseState, KeyspaceState, Manifest};
 use crate::table::TRAILER_BYTES;
 
 /// Number of bytes copied at a time. Pieces of zeros are skipped: they are holes in the source.
@@ -101,7 +101,12 @@ impl Db {
         state.origin = origin.map(|origin| (origin.database, origin.taken_at_ms));
         let mut checkpoint = Checkpoint::default();
         let names = state.files().into_iter().map(table_file_name);
-        for name in names.chain(state.blobs.keys().copied().map(blob_file_name)) {
+        let segments: BTreeSet<String> = versions
+            .iter()
+            .flat_map(|(_, version)| version.chain.iter().flat_map(|chain| &chain.files))
+            .map(|file| file.name().to_owned())
+            .collect();
+        for name in names.chain(state.blobs.keys().copied().map(blob_file_name)).chain(segments) {
             // The database may be closed by now, and the files may belong to another opening.
             shared.check_open()?;
             let context = || format!("adding {name} to a checkpoint");
@@ -207,6 +212,7 @@ fn checkpoint_state(
             hasher: keyspace.hasher,
             log_start: SegmentId(0),
             body: version.body.state(),
+            chained: chained_segments(version),
             blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id.next());
@@ -220,6 +226,12 @@ fn checkpoint_state(
         state.files().last().map(|table| table.0).max(state.blobs.keys().next_back().map(|blob| blob.0));
     state.next_file = last.map_or(1, |last| last + 1);
     state
+}
+
+/// The segments of a version's chains.
+fn chained_segments(version: &Version) -> BTreeMap<SegmentId, ChainedSegment> {
+    let files = version.chain.iter().flat_map(|chain| &chain.files);
+    files.map(|file| (file.segment, ChainedSegment { seed: file.seed, bytes: file.bytes })).collect()
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.

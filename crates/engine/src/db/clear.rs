@@ -1,5 +1,7 @@
 //! Removes all items of a keyspace.
 
+use std::sync::Arc;
+
 use alluvium_base::HashRange;
 
 use super::keyspace::Keyspace;
@@ -60,11 +62,13 @@ impl Keyspace {
         shared.scan_cache.forget(keyspace.id);
         keyspace.update_version(|version| Version {
             log_stores: vec![version.active().clone()],
+            chain: version.chain.as_ref().map(|chain| Arc::new(chain.begun_anew(version.active()))),
             body: version.body.emptied(),
             blobs: VersionBlobs::default().with_files(&version.blobs.files),
             epoch: version.epoch + u64::from(!shared.planted_bugs.has(PlantedRace::ClearWithoutEpoch)),
         });
         shared.blobs.count_losses(&references);
+        shared.drop_chain_files(&before);
         before.body.give_back(|file| shared.is_file_named(file));
         Ok(())
     }

@@ -4,15 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_io::{FileStorage, IoOptions, ReadOnlyStorage, ReadWait};
+use alluvium_model::LevelsPlan;
 
 use super::acknowledgement::Acknowledgement;
 use super::batch::Batch;
 use super::close::Handle;
 use super::flush::{flush, settle_log};
 use super::keyspace::Keyspace;
+use crate::chained::Chain;
 use crate::compact::start_threads;
 use crate::core::{
-    KeyspaceShared, Shared, check_plan, complete_hasher, first_version, is_busy, new_log_store,
+    KeyspaceShared, Shared, check_plan, complete_hasher, first_version, is_busy, linked_store, new_log_store,
     run_all_undue, run_one,
 };
 use crate::environment::Environment;
@@ -21,7 +23,7 @@ use crate::failure::lacks_space;
 use crate::hash_key::HashKey;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
-use crate::options::{Builder, Settings};
+use crate::options::{Builder, PlanChoice, Settings};
 use crate::order::KeyspaceOptions;
 use crate::recovery;
 use crate::reserve::Reserve;
@@ -87,6 +89,9 @@ impl Db {
         let Builder { path, mut settings, environment, young } = builder;
         settings = settings.bounded();
         settings.plan.check()?;
+        if let PlanChoice::Fixed(plan) = &settings.plan {
+            settings.check_chained(&LevelsPlan::try_from(plan.clone())?)?;
+        }
         if settings.read_only {
             settings.background = false;
             settings.create = false;
@@ -238,10 +243,11 @@ impl Db {
         let hasher = complete_hasher(name, hasher, given)?;
         let id = shared.manifest.lock().expect("no panic while held").state().next_keyspace;
         let plan = match &options.plan {
-            Some(plan) => PlanState::first(plan.as_levels()?.clone(), PlanSource::Own),
+            Some(plan) => PlanState::first(LevelsPlan::try_from(plan.clone())?, PlanSource::Own),
             None => shared.plan_for_new_keyspace(&hasher)?,
         };
         check_plan(&plan.plan, &hasher)?;
+        shared.settings.check_chained(&plan.plan)?;
         let (name_of, source) = (name.to_owned(), plan.source);
         let create =
             Edit::CreateKeyspace { keyspace: id, name: name_of, hasher, plan: plan.plan.clone(), source };
@@ -251,11 +257,18 @@ impl Db {
         }
         shared.append_edits(&edits)?;
         let entries_max = shared.memory.budget().log_entries_max;
-        let items = plan.plan.items_sharded(0, shared.settings.expected_items);
-        let store =
-            new_log_store(&plan.plan, hasher, shared.log.active_segment(), items, 0, (entries_max, true));
+        let (expected_items, active) = (shared.settings.expected_items, shared.log.active_segment());
+        let chain = plan.plan.log.chained.map(|spec| Chain::new(id, spec, expected_items));
+        let store = match &chain {
+            Some((chain, slots)) => linked_store(chain, hasher, active, *slots, entries_max),
+            None => {
+                let items = plan.plan.items_sharded(0, expected_items);
+                new_log_store(&plan.plan, hasher, active, items, 0, (entries_max, true))
+            }
+        };
         let _files_stay = shared.blobs.hold_files();
         let mut version = first_version(plan, store);
+        version.chain = chain.map(|(chain, _)| Arc::new(chain));
         version.blobs = version.blobs.with_files(&shared.blobs.files());
         let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());

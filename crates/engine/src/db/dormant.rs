@@ -62,8 +62,9 @@ impl Shared {
         let entries_max = self.memory.budget().log_entries_max;
         let fresh =
             new_log_store(plan, keyspace.hasher, active.segment.clone(), items, 0, (entries_max, true));
+        let is_chained = active.linked().is_some();
         let no_writers: Vec<_> = active.shards().iter().map(|shard| shard.lock()).collect();
-        let is_outgrown = active.len() == 0 && fresh.shard_bits() != active.shard_bits();
+        let is_outgrown = !is_chained && active.len() == 0 && fresh.shard_bits() != active.shard_bits();
         let fresh = is_outgrown.then(|| Arc::new(fresh));
         if is_outgrown {
             active.close();

@@ -53,12 +53,14 @@ impl Db {
             shared.keyspaces.write().expect("no panic while held").retain(|other| other.id != keyspace.id);
             keyspace.update_version(|version| Version {
                 log_stores: vec![version.active().clone()],
+                chain: None,
                 body: version.body.emptied(),
                 blobs: Arc::default(),
                 epoch: version.epoch,
             });
         }
         shared.blobs.count_losses(&references);
+        shared.drop_chain_files(&before);
         before.body.give_back(|file| shared.is_file_named(file));
         Ok(true)
     }

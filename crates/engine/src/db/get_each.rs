@@ -6,10 +6,10 @@ use super::keyspace::Keyspace;
 use super::lookups::{Lookups, PageReads};
 use super::read::View;
 use super::snapshot::KeyspaceSnapshot;
-use crate::core::{HeldMemory, Moment, Shared};
+use crate::core::{HeldMemory, Moment, Read, Shared};
 use crate::error::{Error, Result};
 use crate::item::Item;
-use crate::table::{PAGE_BYTES, Section};
+use crate::table::PAGE_BYTES;
 
 /// Number of keys looked up in one version. Until they are found, the version keeps tables that merges replace
 /// meanwhile. Once per this many keys, between two versions, the device idles for the time of a read.
@@ -122,8 +122,8 @@ impl PageReads<'_> for Stream<'_> {
         self.pipeline.pending()
     }
 
-    fn submit(&mut self, section: &Section, offset: u64, buffer: AlignedBuffer, token: u64) {
-        self.pipeline.submit(Operation::Read, &**section.file(), offset, buffer, token);
+    fn submit(&mut self, read: &Read<'_>, buffer: AlignedBuffer, token: u64) {
+        self.pipeline.submit(Operation::Read, read.file(), read.offset(), buffer, token);
     }
 
     fn start(&mut self) {

@@ -208,7 +208,12 @@ impl Ingest {
 
     /// Whether the items are so few, compared to those present, that it is better to write them to the log.
     fn is_small(&self) -> bool {
-        let present = self.keyspace.shared.version.load().body.level_bytes();
+        let version = self.keyspace.shared.version.load();
+        // Tables are below a chained log, whose items are older.
+        if version.chain.is_some() {
+            return true;
+        }
+        let present = version.body.level_bytes();
         self.encoded_bytes as f64 <= SHARE_MIN * present as f64
     }
 

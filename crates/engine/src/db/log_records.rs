@@ -204,7 +204,7 @@ impl Handle {
                     find(*keyspace).map(|found| LogChange::Unlogged { keyspace: found.name.clone() }),
                 );
             }
-            Record::Seal { .. } | Record::Mark(_) => {}
+            Record::Seal { .. } | Record::Mark(_) | Record::Slots { .. } => {}
         }
         Ok(changes)
     }

@@ -8,11 +8,9 @@ use alluvium_io::{AlignedBuffer, Completed};
 
 use super::read::View;
 use crate::blob::StoredKey;
-use crate::core::{RowBuffer, find_in_log};
-use crate::error::{IoContext, Result};
+use crate::core::{Next, Read, RowBuffer, VersionLookup, find_in_log};
+use crate::error::Result;
 use crate::item::Item;
-use crate::level::Lookup;
-use crate::table::{PAGE_BYTES, PageRead, Section};
 
 /// How the pages of many lookups are read.
 pub(super) trait PageReads<'v> {
@@ -22,8 +20,8 @@ pub(super) trait PageReads<'v> {
     /// Number of reads submitted and not yet returned.
     fn pending(&self) -> usize;
 
-    /// Takes a read of the whole buffer at `offset` of the section's file.
-    fn submit(&mut self, section: &'v Section, offset: u64, buffer: AlignedBuffer, token: u64);
+    /// Takes a read into the whole buffer.
+    fn submit(&mut self, read: &Read<'v>, buffer: AlignedBuffer, token: u64);
 
     /// Starts the reads that are held back.
     fn start(&mut self);
@@ -56,9 +54,8 @@ pub(super) struct Lookups<R> {
 /// A lookup that waits for a page.
 struct Flight<'v, K> {
     key: K,
-    lookup: Lookup<'v>,
-    section: &'v Section,
-    read: PageRead,
+    lookup: VersionLookup<'v>,
+    read: Read<'v>,
 }
 
 /// The lookups by the tokens of their reads.
@@ -111,22 +108,27 @@ impl<R> Lookups<R> {
             self.reads.start();
             let mut idle = self.done.is_empty();
             for Completed { token, mut buffer, result } in self.done.drain(..) {
-                let Flight { key, mut lookup, section, read } = flights.take(token);
-                result.context(|| format!("reading table {}", section.file().name()))?;
+                let Flight { key, mut lookup, read } = flights.take(token);
+                read.check(result)?;
                 let stored_key = StoredKey::of(key.as_ref());
-                if let Some(item) = lookup.search(section, read, &mut buffer, &stored_key)? {
-                    view.keyspace.table_lookups.count(!item.is_tombstone());
-                    view.fill_row(&stored_key, Some(&item), self.keeps_rows);
-                    self.kept += usize::from(self.keeps_rows);
-                    visit(key, Some(&item).filter(|item| view.moment.is_live(item)))?;
-                } else if let Some((section, read)) = lookup.next_read()? {
-                    ready.push_back(Flight { key, lookup, section, read });
-                } else {
-                    view.keyspace.table_lookups.count(false);
-                    view.fill_row(&stored_key, None, self.keeps_rows);
-                    self.kept += usize::from(self.keeps_rows);
-                    visit(key, None)?;
-                }
+                let found = lookup.search(&read, &mut buffer, &stored_key)?;
+                let known = match found {
+                    Some(item) => Some(item),
+                    None => match lookup.next(&stored_key)? {
+                        Next::Read(read) => {
+                            ready.push_back(Flight { key, lookup, read });
+                            self.buffers.push(buffer);
+                            continue;
+                        }
+                        Next::Item(item) => Some(item),
+                        Next::End => None,
+                    },
+                };
+                let is_present = known.as_ref().is_some_and(|item| !item.is_tombstone());
+                view.keyspace.table_lookups.count(is_present);
+                view.fill_row(&stored_key, known.as_ref(), self.keeps_rows);
+                self.kept += usize::from(self.keeps_rows);
+                visit(key, known.as_ref().filter(|item| view.moment.is_live(item)))?;
                 self.buffers.push(buffer);
             }
             while ready.len() < in_flight_max
@@ -165,16 +167,16 @@ impl<R> Lookups<R> {
                     continue;
                 }
             }
-            let mut lookup = view.version.body.lookup(hash);
-            match lookup.next_read()? {
-                Some((section, read)) => {
-                    return Ok(Some(Flight { key, lookup, section, read }));
+            let mut lookup = VersionLookup::new(view.version, hash);
+            let known = match lookup.next(&stored_key)? {
+                Next::Read(read) => {
+                    return Ok(Some(Flight { key, lookup, read }));
                 }
-                None => {
-                    view.keyspace.table_lookups.count(false);
-                    visit(key, None)?;
-                }
-            }
+                Next::Item(item) => Some(item),
+                Next::End => None,
+            };
+            view.keyspace.table_lookups.count(known.as_ref().is_some_and(|item| !item.is_tombstone()));
+            visit(key, known.as_ref().filter(|item| view.moment.is_live(item)))?;
         }
         Ok(None)
     }
@@ -184,16 +186,16 @@ impl<R> Lookups<R> {
         R: PageReads<'v>,
     {
         let mut buffer = self.buffers.pop().unwrap_or_default();
-        buffer.resize_unspecified(flight.read.count as usize * PAGE_BYTES);
-        let (section, page) = (flight.section, flight.read.page);
+        let read = flight.read;
+        buffer.resize_unspecified(read.bytes());
         let token = flights.put(flight);
-        if section.copy_kept(page, &mut buffer) {
+        if read.copy_kept(&mut buffer) {
             let result = Ok(buffer.len());
             self.done.push(Completed { token, buffer, result });
             return;
         }
         view.shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
-        self.reads.submit(section, section.page_offset(page), buffer, token);
+        self.reads.submit(&read, buffer, token);
     }
 }
 

@@ -75,18 +75,20 @@ impl MergedItems {
     }
 
     /// The items of the version in the narrow `range`, of which perhaps only the beginning is needed: reads
-    /// `read_bytes` at a time, on demand. `sorted` returns the items of a run's section in which they are scattered, at
-    /// least those in the range.
+    /// `read_bytes` at a time, on demand. `chained` are the items of the chains, and `sorted` returns those of a run's
+    /// section in which they are scattered, at least those in the range.
     pub fn near(
         shared: &Shared,
         version: &Version,
         range: HashRange,
         read_bytes: usize,
+        chained: Option<Arc<YoungItems>>,
         sorted: impl Fn(&Arc<Section>) -> Result<Arc<YoungItems>>,
     ) -> Result<Self> {
         let logged = LoggedItems::of(version, range)?;
         // In the order of their age, each with a scanner or a cursor.
         let mut cursors = Vec::new();
+        cursors.extend(chained.map(|items| Some(YoungCursor::new(items, range))));
         let mut scanners = Vec::new();
         for source in version.body.sources_within(range) {
             match source {

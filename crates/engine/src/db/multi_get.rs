@@ -9,11 +9,11 @@ use super::keyspace::Keyspace;
 use super::lookups::{Lookups, PageReads};
 use super::read::{View, retry_when_moved};
 use crate::blob::{LargeValue, Reference};
-use crate::core::{Moment, Shared};
+use crate::core::{Moment, Read, Shared};
 use crate::error::Result;
 use crate::item::{Item, ItemKind};
 use crate::metadata::{Metadata, ValueWithMetadata};
-use crate::table::{HeldRoom, PAGE_BYTES, Section};
+use crate::table::{HeldRoom, PAGE_BYTES};
 
 /// Maximum number of large values that one `multi_get` reads together: each takes at most one mebibyte of buffer.
 const LARGE_IN_FLIGHT_MAX: usize = 16;
@@ -155,8 +155,7 @@ pub(super) struct Batch<'v> {
 /// A read that was submitted and not begun.
 #[derive(Debug)]
 struct Waiting<'v> {
-    section: &'v Section,
-    offset: u64,
+    read: Read<'v>,
     buffer: AlignedBuffer,
     token: u64,
 }
@@ -177,12 +176,12 @@ impl<'v> PageReads<'v> for Batch<'v> {
         self.waiting.len() + self.done.len()
     }
 
-    fn submit(&mut self, section: &'v Section, offset: u64, buffer: AlignedBuffer, token: u64) {
+    fn submit(&mut self, read: &Read<'v>, buffer: AlignedBuffer, token: u64) {
         if self.room.is_none() {
             let bytes = (self.in_flight_max * PAGE_BYTES) as u64;
             self.room = self.shared.memory.operations.buffers.hold(bytes);
         }
-        self.waiting.push(Waiting { section, offset, buffer, token });
+        self.waiting.push(Waiting { read: *read, buffer, token });
     }
 
     fn start(&mut self) {}
@@ -194,8 +193,8 @@ impl<'v> PageReads<'v> for Batch<'v> {
     fn wait(&mut self) -> Option<Completed> {
         if self.done.is_empty() && !self.waiting.is_empty() {
             let requests = self.waiting.iter_mut().map(|waiting| {
-                let Waiting { section, offset, buffer, .. } = waiting;
-                ReadRequest { file: &**section.file(), offset: *offset, buffer, result: Ok(0) }
+                let Waiting { read, buffer, .. } = waiting;
+                ReadRequest { file: read.file(), offset: read.offset(), buffer, result: Ok(0) }
             });
             let mut requests: Vec<_> = requests.collect();
             self.shared.storage.read_batch(&mut requests);

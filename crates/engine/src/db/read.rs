@@ -9,7 +9,7 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
 use crate::blob::StoredKey;
-use crate::core::{KeyspaceShared, Moment, Shared, find_by, find_in_log};
+use crate::core::{KeyspaceShared, Moment, Next, Shared, VersionLookup, find_by, find_in_log};
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
@@ -143,13 +143,14 @@ impl View<'_> {
         found: impl FnOnce(Option<&Item<'_>>) -> R,
     ) -> Result<R> {
         let mut begun = None;
-        if self.version.body.has_filters() {
-            let mut lookup = self.version.body.lookup(hash);
-            let Some(first) = lookup.next_read()? else {
+        if self.version.has_filters() {
+            let mut lookup = VersionLookup::new(self.version, hash);
+            let first = lookup.next(key)?;
+            if let Next::End = first {
                 self.keyspace.table_lookups.count(false);
                 return Ok(found(None));
-            };
-            begun = Some((lookup, Some(first)));
+            }
+            begun = Some((lookup, first));
         }
         let found = match self.find_row(key, found) {
             Ok(outcome) => return Ok(outcome),
@@ -158,8 +159,8 @@ impl View<'_> {
         let (lookup, first) = match begun {
             Some(begun) => begun,
             None => {
-                let mut lookup = self.version.body.lookup(hash);
-                let first = lookup.next_read()?;
+                let mut lookup = VersionLookup::new(self.version, hash);
+                let first = lookup.next(key)?;
                 (lookup, first)
             }
         };

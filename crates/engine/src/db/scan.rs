@@ -12,10 +12,9 @@ use super::iterator_share::{IteratorShare, read_room};
 use super::keyspace::Keyspace;
 use super::merged_items::MergedItems;
 use super::read::View;
-use crate::blob::{LargeValue, Reference};
 use crate::core::{KeyspaceShared, MemoryBudget, Moment, Pin, Shared};
 use crate::error::{Error, Result};
-use crate::item::{Item, ItemKind};
+use crate::item::Item;
 use crate::level::{Version, shard_range};
 use crate::merge::{YoungItems, for_each_merged, scan_streams};
 use crate::metadata::Metadata;
@@ -213,17 +212,6 @@ impl Iter {
         Ok(self.next_item()?.map(|item| item.key))
     }
 
-    /// Calls `found` with the references of all items in blob files, without reading these.
-    pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
-        while let Some(found_item) = self.next_item()? {
-            if found_item.kind == ItemKind::Reference {
-                let large = found_item.item();
-                LargeValue::required(&large)?.pieces.into_iter().for_each(&mut found);
-            }
-        }
-        Ok(())
-    }
-
     fn next_resolved(&mut self) -> Result<Option<(KeyValue, Metadata)>> {
         while let Some(item) = self.next_item()? {
             if let Some(resolved) = self.resolve(item)? {
@@ -240,7 +228,7 @@ impl Iter {
         if self.is_of_snapshot { item.resolve_held(view).map(Some) } else { item.resolve(view, &version) }
     }
 
-    fn next_item(&mut self) -> Result<Option<FoundItem>> {
+    pub(super) fn next_item(&mut self) -> Result<Option<FoundItem>> {
         if let Some(refusal) = self.refusal.take() {
             return Err(refusal);
         }
@@ -346,6 +334,7 @@ impl Iter {
         let needed: u64 = sections()
             .map(|section| YoungItems::memory_bytes_for(section.item_count(), section.used_bytes()))
             .sum();
+        let needed = needed + version.chain.as_ref().map_or(0, |chain| chain.memory_bytes_sorted() >> bits);
         // Several iterators share what a merge has for itself.
         let share = self.share.young_bytes();
         let bits_within = needed.div_ceil(share).next_power_of_two().ilog2().min(63 - bits);
@@ -371,6 +360,11 @@ impl Iter {
                     }
                 }
             }
+            age += 1;
+        }
+        if let Some(chain) = &version.chain {
+            let (_room, read_bytes) = read_room(&self.shared, &self.budget, 1);
+            chain.add_to(&mut young, age, &self.keyspace.hasher, read_bytes, part)?;
             age += 1;
         }
         for section in sections() {

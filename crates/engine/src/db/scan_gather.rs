@@ -6,7 +6,7 @@ use alluvium_base::{HashRange, KeyHash};
 
 use super::merged_items::MergedItems;
 use super::scan_place::{ScanOrder, first_place, first_suffix, group, hashes_of_group};
-use crate::core::{KeyspaceShared, Piece, Shared};
+use crate::core::{Collected, KeyspaceShared, Piece, Shared};
 use crate::error::Result;
 use crate::level::{Version, shard_range};
 use crate::merge::YoungItems;
@@ -151,13 +151,16 @@ impl Gather<'_> {
     fn near(&self, range: HashRange, part: HashRange) -> Result<MergedItems> {
         let read_bytes = (self.target.saturating_mul(ITEM_BYTES_GUESS) / PAGE_BYTES + 1) * PAGE_BYTES;
         let read_bytes = read_bytes.min(READ_BYTES_MAX).min(self.shared.memory.budget().read_bytes);
-        MergedItems::near(self.shared, self.version, range, read_bytes, |section| self.sorted(section, part))
+        let chained = self.sorted_chains(part)?;
+        let sorted = |section: &Arc<Section>| self.sorted(section, part);
+        MergedItems::near(self.shared, self.version, range, read_bytes, chained, sorted)
     }
 
     /// The items of a run's section in this part of the hash space, in order.
     fn sorted(&self, section: &Arc<Section>, part: HashRange) -> Result<Arc<YoungItems>> {
         let cache = &self.shared.scan_cache;
-        if let Some(items) = cache.sorted(section, part) {
+        let collected = Collected::of_section(section);
+        if let Some(items) = cache.sorted(collected, part) {
             return Ok(items);
         }
         let read_bytes = self.shared.memory.budget().read_bytes;
@@ -173,21 +176,37 @@ impl Gather<'_> {
         }
         items.finish();
         let items = Arc::new(items);
-        cache.keep_sorted(self.shared, section, part, &items);
+        cache.keep_sorted(self.shared, (section.keyspace(), collected), part, &items);
         Ok(items)
+    }
+
+    /// The items of the chains' files in this part of the hash space, in order.
+    fn sorted_chains(&self, part: HashRange) -> Result<Option<Arc<YoungItems>>> {
+        let Some(chain) = &self.version.chain else { return Ok(None) };
+        let Some(collected) = Collected::of_chains(chain) else { return Ok(None) };
+        let cache = &self.shared.scan_cache;
+        if let Some(items) = cache.sorted(collected, part) {
+            return Ok(Some(items));
+        }
+        let read_bytes = self.shared.memory.budget().read_bytes;
+        let _buffer = self.shared.hold_buffers(read_bytes as u64);
+        let items = Arc::new(chain.sorted(&self.keyspace.hasher, read_bytes, part)?);
+        cache.keep_sorted(self.shared, (chain.keyspace(), collected), part, &items);
+        Ok(Some(items))
     }
 
     /// The part of the hash space around `hash` for which the items of runs' sections are kept in order: the finest
     /// shard of the log and the runs there, or a smaller part if its items would take more than half of the room for
     /// scans.
     fn part(&self, hash: KeyHash) -> HashRange {
-        let Version { log_stores, body, .. } = &**self.version;
+        let Version { log_stores, chain, body, .. } = &**self.version;
         let bits = log_stores.iter().map(|store| store.shard_bits());
         let bits = bits.chain(body.shard_bits()).max().unwrap_or(0);
         let bytes = |(section, shard_bits): (&Arc<Section>, u32)| {
             YoungItems::memory_bytes_for(section.item_count(), section.used_bytes()) >> (bits - shard_bits)
         };
-        let needed: u64 = body.scattered_sections(hash).map(bytes).sum();
+        let chained = chain.as_ref().map_or(0, |chain| chain.memory_bytes_sorted() >> bits);
+        let needed: u64 = chained + body.scattered_sections(hash).map(bytes).sum::<u64>();
         let room = (self.shared.memory.budget().scan_bytes() / 2).max(1);
         let bits_within = needed.div_ceil(room).max(1).next_power_of_two().ilog2();
         let bits = (bits + bits_within).min(63);
@@ -209,7 +228,7 @@ impl Gather<'_> {
     /// Estimated items in `range`, including obsolete versions.
     fn items_within(&self, range: HashRange) -> f64 {
         let logged: f64 = self.version.log_stores.iter().map(|store| store.len_within(range)).sum();
-        logged + self.version.body.items_within(range)
+        logged + self.version.chained_items_within(range) + self.version.body.items_within(range)
     }
 }
 

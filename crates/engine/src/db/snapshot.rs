@@ -39,10 +39,17 @@ impl Shared {
         // items were moved to the next segment.
         let files_stay = self.blobs.hold_files();
         let written = active.iter().any(|version| version.active().len() > 0);
+        // The heads of chains are copied before they lead to the fresh segment, which is not pinned.
+        let fresh;
+        let mut no_writers = Vec::new();
         // Not the log's end after a switch: nothing excludes the writers of the fresh segment, which is not pinned.
         let end = match written {
             true => {
-                self.switch(&keyspaces, &active)?;
+                let (sealed, stores) = self.seal(&keyspaces, &active)?;
+                fresh = stores;
+                let linked = fresh.iter().filter(|store| store.linked().is_some());
+                no_writers.extend(linked.flat_map(|store| store.shards().iter().map(|shard| shard.lock())));
+                self.publish(&keyspaces, &active, &fresh, sealed);
                 self.log.active_segment().header.position(BLOCK)
             }
             false => self.log.end_position(),
@@ -64,6 +71,7 @@ impl Shared {
         };
         let pinned: Vec<_> = keyspaces.iter().map(pin).collect();
         drop(files_stay);
+        drop(no_writers);
         drop(guards);
         if written {
             self.frozen_one();

@@ -328,6 +328,12 @@ impl Db {
                 log.items += store.len() as u64;
                 log.filter_memory += store.memory_bytes();
             }
+            if let Some(chain) = &version.chain {
+                log.tables += chain.files.len();
+                log.items += chain.items();
+                log.bytes += chain.bytes();
+                log.filter_memory += chain.directory.memory_bytes();
+            }
             for (number, content) in version.body.content().enumerate() {
                 if levels.len() == number {
                     levels.push(LevelStats::named(format!("level {number}")));

@@ -8,8 +8,9 @@ use serde::Serialize;
 
 use super::database::Db;
 use super::scan::Iter;
-use crate::blob::{BlobFile, BlobFiles, Blobs, RecordReader, Reference, walk};
+use crate::blob::{BlobFile, BlobFiles, Blobs, LargeValue, RecordReader, Reference, walk};
 use crate::error::{Error, Result};
+use crate::item::ItemKind;
 use crate::table::Section;
 
 /// The findings of [`Db::verify`].
@@ -91,6 +92,13 @@ impl Db {
             report.items += outcome.item_count;
             report.problems.extend(outcome.corruptions.iter().map(ToString::to_string));
         }
+        let chains = versions.iter().filter_map(|version| version.chain.as_ref());
+        for file in chains.flat_map(|chain| &chain.files) {
+            shared.check_open()?;
+            report.log_segments += 1;
+            report.log_bytes += file.bytes;
+            report.note(file.for_each_linked(shared.memory.budget().read_bytes, |_| Ok(())))?;
+        }
         drop(versions);
         report.tables = files.len();
         self.verify_blobs(&mut report)?;
@@ -146,6 +154,19 @@ impl Db {
         report.large_items = records.len() as u64;
         report.blob_files = files.len();
         report.garbage_bytes = files.values().map(|file| file.size()).sum::<u64>().saturating_sub(live);
+        Ok(())
+    }
+}
+
+impl Iter {
+    /// Calls `found` with the references of all items in blob files, without reading these.
+    pub(super) fn for_each_reference(mut self, mut found: impl FnMut(Reference)) -> Result<()> {
+        while let Some(found_item) = self.next_item()? {
+            if found_item.kind == ItemKind::Reference {
+                let large = found_item.item();
+                LargeValue::required(&large)?.pieces.into_iter().for_each(&mut found);
+            }
+        }
         Ok(())
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use alluvium_io::Appender;
 
-use super::record::{self, Mark};
+use super::linked_record::{FILLER_LEN_MAX, LINK_UNIT, encode_filler};
+use super::record::{self, MARK_LEN_MAX, Mark};
 use super::segment::Segment;
 use super::writer::Position;
 
@@ -50,6 +51,31 @@ impl Active {
         }
         self.unmarked = None;
         self.appender.append(record)
+    }
+
+    /// Appends a record of `len` bytes that begins at a multiple of [`LINK_UNIT`], preceded by a mark as in
+    /// [`Active::append`]. `record` returns it when its start is known. Returns the start, or `None`, and appends
+    /// nothing, if the record would end behind `limit`.
+    pub fn append_linked<R: AsRef<[u8]>>(
+        &mut self,
+        len: usize,
+        limit: u64,
+        record: impl FnOnce(u64) -> R,
+    ) -> Option<u64> {
+        let needed = MARK_LEN_MAX + FILLER_LEN_MAX + len;
+        if self.segment.published() + needed as u64 > limit {
+            return None;
+        }
+        if let Some(mark) = self.unmarked.take().and_then(|durable| Mark::of(durable, self.segment.id)) {
+            self.appender.append(&record::encode_mark(self.segment.seed, mark))?;
+        }
+        let filler = encode_filler(self.segment.seed, self.segment.published());
+        if !filler.is_empty() {
+            self.appender.append(&filler)?;
+        }
+        let start = self.segment.published();
+        debug_assert!(start.is_multiple_of(LINK_UNIT as u64));
+        self.appender.append(record(start).as_ref())
     }
 
     /// Appends a mark that says how far the log was durable after the last sync, if there is room for it.

@@ -28,8 +28,8 @@ use crate::log_position::LogPosition;
 const MAGIC: [u8; 8] = *b"ALVMLOG\0";
 /// What a released file begins with.
 const MAGIC_RELEASED: [u8; 8] = *b"ALVMFREE";
-/// Version 2 has marks, version 3 openings and changes without records. All older ones can be read.
-const MAJOR: u16 = 3;
+/// Version 2 has marks, version 3 openings and changes without records, version 4 links. All older ones can be read.
+const MAJOR: u16 = 4;
 const MINOR: u16 = 0;
 /// Bytes that the checksum covers.
 const CHECKED_LEN: usize = 64;

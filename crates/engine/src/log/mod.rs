@@ -5,11 +5,14 @@
 //! table per shard.
 
 mod active;
+mod append;
 mod entry_bound;
 mod group_commit;
 mod header;
 pub(crate) mod identity;
 mod indexing;
+pub(crate) mod linked_record;
+mod linked_store;
 mod options;
 mod prefix_list;
 mod recycler;
@@ -27,6 +30,7 @@ pub(crate) mod writer;
 
 pub(crate) use entry_bound::EntryBound;
 pub(crate) use header::SegmentHeader;
+pub(crate) use linked_store::Slots;
 pub(crate) use options::LogOptions;
 pub(crate) use recycler::Recycler;
 pub(crate) use refusal::Refusal;

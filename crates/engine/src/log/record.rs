@@ -7,27 +7,29 @@
 //! batch:     varint    bytes of the payload, then the payload: items, each preceded by its tag
 //! mark:      a batch whose payload is a byte 0 and two varints, see [`Mark`]
 //! unlogged:  a batch whose payload is a byte 1 and a varint, the number of a keyspace, see [`Record::Unlogged`]
+//! slots:     a batch whose payload is bytes 2 and 255 and two varints, see [`Record::Slots`]
+//! filler:    a batch without payload
 //! item:      see `item`
 //! ```
 //!
 //! The seed is unique to a segment, so leftovers of an earlier segment in a recycled file are not valid records.
 
 use alluvium_base::checksum::checksum32;
-use alluvium_base::varint;
-use alluvium_base::{KeyspaceId, SegmentId};
+use alluvium_base::{KeyspaceId, SegmentId, varint};
 
+use super::linked_record::{decode_slots, skipped_before_linked};
 use super::segment::BLOCK;
 use super::writer::Position;
 use crate::item::Item;
 
 const TAG_SEAL: u64 = 1;
-const TAG_BATCH: u64 = 2;
-const TAG_ITEM_BASE: u64 = 3;
+pub(super) const TAG_BATCH: u64 = 2;
+pub(super) const TAG_ITEM_BASE: u64 = 3;
 /// First byte of a mark's payload. No item begins with it.
 const MARK: u8 = 0;
 /// First byte of the payload of [`Record::Unlogged`]. No item begins with it.
 const UNLOGGED: u8 = 1;
-const CHECKSUM_LEN: usize = 4;
+pub(super) const CHECKSUM_LEN: usize = 4;
 
 /// A decoded record.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,6 +44,10 @@ pub(crate) enum Record<'a> {
     Mark(Mark),
     /// Items of the keyspace changed, or were about to, without a record for each. Since major version 3 of the log.
     Unlogged { keyspace: KeyspaceId },
+    /// The chains of the keyspace's items in this segment, from here on, are those of this number of slots in each
+    /// region of its directory. The number is doubled, and has 1 added if a key has two slots. Since major version 4 of
+    /// the log.
+    Slots { keyspace: KeyspaceId, doubled: u64 },
 }
 
 /// How far the log was durable when a mark was appended. Everything in front of that position was synced to the device,
@@ -85,9 +91,10 @@ impl<'a> Iterator for BatchItems<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let rest = &self.payload[self.position..];
-        let (keyspace, item, item_start, len) = decode_tagged_item(rest)?;
-        let start = self.payload_start + self.position + item_start;
-        self.position += len;
+        let skipped = skipped_before_linked(rest).map_or(0, |skipped| skipped + CHECKSUM_LEN);
+        let (keyspace, item, item_start, len) = decode_tagged_item(rest.get(skipped..)?)?;
+        let start = self.payload_start + self.position + skipped + item_start;
+        self.position += skipped + len;
         Some((keyspace, item, start))
     }
 }
@@ -183,7 +190,7 @@ pub(crate) fn decode_mark(seed: u64, bytes: &[u8]) -> Option<(Mark, usize)> {
 /// Bytes of a seal record.
 pub(crate) const SEAL_LEN: usize = CHECKSUM_LEN + 1 + 8;
 
-fn finish(seed: u64, record: &mut [u8]) {
+pub(super) fn finish(seed: u64, record: &mut [u8]) {
     let checksum = checksum32(&record[CHECKSUM_LEN..], seed);
     record[..CHECKSUM_LEN].copy_from_slice(&checksum.to_le_bytes());
 }
@@ -217,7 +224,7 @@ pub(crate) fn decode(seed: u64, bytes: &[u8], check: bool) -> Parsed<'_> {
 }
 
 /// Length of the record at the start of `bytes`, by its own length fields; `None` if they are not complete yet.
-fn record_len(bytes: &[u8]) -> Option<usize> {
+pub(super) fn record_len(bytes: &[u8]) -> Option<usize> {
     let (tag, tag_len) = varint::read(bytes.get(CHECKSUM_LEN..)?)?;
     let body = CHECKSUM_LEN + tag_len;
     match tag {
@@ -256,6 +263,9 @@ fn decode_body(record: &[u8]) -> Option<Record<'_>> {
                 let (keyspace, len) = varint::read(&payload[1..])?;
                 let keyspace = u32::try_from(keyspace).ok().filter(|_| len + 1 == payload.len())?;
                 return Some(Record::Unlogged { keyspace: KeyspaceId(keyspace) });
+            }
+            if let Some(slots) = decode_slots(payload) {
+                return Some(slots);
             }
             let whole = BatchItems { payload, payload_start, position: 0 };
             let mut check = BatchItems { payload, payload_start, position: 0 };

@@ -17,6 +17,8 @@ pub(crate) struct RetainedSegment {
     pub file: Arc<dyn File>,
     /// Bytes of the file that have content.
     pub bytes: u64,
+    /// Whether records in it are linked to chains. Then the file is not used again.
+    pub is_chained: bool,
 }
 
 /// The converted segments that are kept, old to young, and what keeps them: a number of bytes, and readers.
@@ -98,7 +100,13 @@ impl RetainedLog {
             kept.bytes -= oldest.bytes;
             let oldest = kept.segments.pop_front().expect("looked at above");
             kept.lose(&oldest.header);
-            self.recycler.add_unreleased(oldest.header.id, oldest.file.clone());
+            self.give_back(&oldest);
+        }
+    }
+
+    fn give_back(&self, segment: &RetainedSegment) {
+        if !segment.is_chained {
+            self.recycler.add_unreleased(segment.header.id, segment.file.clone());
         }
     }
 
@@ -107,7 +115,7 @@ impl RetainedLog {
         let mut kept = self.kept();
         while let Some(oldest) = kept.segments.pop_front() {
             kept.lose(&oldest.header);
-            self.recycler.add_unreleased(oldest.header.id, oldest.file.clone());
+            self.give_back(&oldest);
         }
         kept.bytes = 0;
     }
@@ -199,7 +207,7 @@ mod tests {
         let storage = SimulatedStorage::new(1);
         let file = storage.open("log", OpenMode::Create).unwrap();
         let header = SegmentHeader { id: SegmentId(id), seed: 1, opening: 1, follows: None };
-        RetainedSegment { header, file, bytes: 100 }
+        RetainedSegment { header, file, bytes: 100, is_chained: false }
     }
 
     fn log(bytes_min: u64, held_bytes_max: u64) -> Arc<RetainedLog> {

@@ -49,6 +49,8 @@ pub(crate) struct Segment {
     is_grown: AtomicBool,
     /// Whether the file is kept for readers of the log.
     retained: AtomicBool,
+    /// Whether the file is kept because records in it are linked to chains.
+    is_chained: AtomicBool,
     pub(crate) indexing: Indexing,
 }
 
@@ -119,6 +121,7 @@ impl Segment {
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
+            is_chained: AtomicBool::new(false),
             indexing: Indexing::default(),
         };
         Ok((Arc::new(segment), appender))
@@ -147,6 +150,7 @@ impl Segment {
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
+            is_chained: AtomicBool::new(false),
             indexing: Indexing::default(),
         }))
     }
@@ -336,10 +340,28 @@ impl Segment {
         Ok(())
     }
 
+    /// Writes all content to the file, durably, and leaves the file to keyspaces with records in it that are linked to
+    /// chains.
+    pub fn keep_chained(&self) -> Result<Arc<dyn File>> {
+        self.write_out(true, Filling::Plain)?;
+        self.sync()?;
+        self.is_chained.store(true, Ordering::Release);
+        Ok(self.file.clone())
+    }
+
+    /// Whether the file was left to chained keyspaces.
+    pub fn is_chained(&self) -> bool {
+        self.is_chained.load(Ordering::Acquire)
+    }
+
     /// The segment for readers of the log, if it was left to them.
     pub fn retained(&self) -> Option<RetainedSegment> {
-        let segment =
-            || RetainedSegment { header: self.header, file: self.file.clone(), bytes: self.published() };
+        let segment = || RetainedSegment {
+            header: self.header,
+            file: self.file.clone(),
+            bytes: self.published(),
+            is_chained: self.is_chained(),
+        };
         self.retained.load(Ordering::Acquire).then(segment)
     }
 
@@ -351,7 +373,8 @@ impl Segment {
 
 impl Drop for Segment {
     fn drop(&mut self) {
-        if self.converted.load(Ordering::Acquire) && !self.retained.load(Ordering::Acquire) {
+        let is_kept = self.retained.load(Ordering::Acquire) || self.is_chained();
+        if self.converted.load(Ordering::Acquire) && !is_kept {
             self.recycler.add(self.file.clone());
         }
     }

@@ -10,6 +10,7 @@ use alluvium_io::sync::atomic::{AtomicBool, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 
 use super::entry_bound::EntryBound;
+use super::linked_store::{LinkedStore, Slots};
 use super::prefix_list::PrefixList;
 use super::segment::Segment;
 use super::waits::LogWaits;
@@ -42,6 +43,8 @@ pub(crate) struct LogStore {
     entries_max: EntryBound,
     shards: Box<[Shard]>,
     closed: AtomicBool,
+    /// Whether the items' records have links, as those of a chained keyspace.
+    linked: Option<LinkedStore>,
 }
 
 #[derive(Debug)]
@@ -81,7 +84,25 @@ impl LogStore {
                 prefixes: Mutex::default(),
             })
             .collect();
-        Self { segment, hasher, shard_bits, entries_max, shards, closed: AtomicBool::new(false) }
+        Self {
+            segment,
+            hasher,
+            shard_bits,
+            entries_max,
+            shards,
+            closed: AtomicBool::new(false),
+            linked: None,
+        }
+    }
+
+    /// The same for a chained keyspace with these slots.
+    pub fn with_links(self, slots: Slots) -> Self {
+        Self { linked: Some(LinkedStore::new(slots)), ..self }
+    }
+
+    /// What a log store of a chained keyspace has.
+    pub fn linked(&self) -> Option<&LinkedStore> {
+        self.linked.as_ref()
     }
 
     /// Maximum entries of a shard, after which the log must freeze.

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use alluvium_base::{KeyspaceId, SegmentId};
+use alluvium_base::SegmentId;
 
 use alluvium_base::checksum::checksum64;
 use alluvium_io::Storage;
@@ -31,9 +31,9 @@ use crate::log_position::LogPosition;
 use crate::reserve::Reserve;
 
 /// Content is written behind once this much has accumulated.
-const WRITE_BEHIND_BYTES: u64 = 1 << 20;
+pub(super) const WRITE_BEHIND_BYTES: u64 = 1 << 20;
 /// Room for the end of a segment: a mark and the seal.
-const END_LEN: usize = MARK_LEN_MAX + SEAL_LEN;
+pub(super) const END_LEN: usize = MARK_LEN_MAX + SEAL_LEN;
 /// The log is quiet if nothing was appended for this long.
 const QUIET: Duration = Duration::from_millis(200);
 
@@ -71,7 +71,7 @@ pub(crate) struct Log {
     /// How far the log would survive the death of the process, if writers wait for that. Locked by the one who writes.
     pub(super) written: Mutex<Position>,
     pub(super) planted_bugs: PlantedBugs,
-    flush_wanted: AtomicBool,
+    pub(super) flush_wanted: AtomicBool,
     /// Why the disk counts as full, while it does.
     pub(super) full: Mutex<Option<String>>,
     pub(super) times_full: AtomicU64,
@@ -147,29 +147,6 @@ impl Log {
 
     pub(super) fn sealed(&self) -> MutexGuard<'_, VecDeque<Arc<Segment>>> {
         self.sealed.lock().expect("no panic while held")
-    }
-
-    /// Appends a record to `segment`, which is active: the caller holds the lock of a shard whose store is open.
-    /// Returns the record's start, or `None` if the segment is full or the log is shut.
-    pub fn append(&self, segment: &Segment, record: &[u8]) -> Option<u64> {
-        let mut active = self.waits.lock(&self.active);
-        debug_assert_eq!(active.segment.id, segment.id);
-        let limit = active.segment.capacity() - END_LEN as u64;
-        if active.is_shut {
-            return None;
-        }
-        let (published, len) = (segment.published(), record.len() as u64);
-        let start = self.waits.for_space(published, len, || active.append(record, limit))?;
-        if start / WRITE_BEHIND_BYTES != (start + len) / WRITE_BEHIND_BYTES {
-            self.flush_wanted.store(true, Ordering::Release);
-        }
-        Some(start)
-    }
-
-    /// Appends a record that says that items of a keyspace change without records; returns whether there was room. The
-    /// segment is active, and the caller prevents a switch.
-    pub fn append_unlogged(&self, segment: &Segment, keyspace: KeyspaceId) -> bool {
-        self.append(segment, &record::encode_unlogged(segment.seed, keyspace)).is_some()
     }
 
     /// Number of this opening for writing.

@@ -98,6 +98,11 @@ pub(crate) enum Edit {
     SealBlob { file: BlobId, bytes: u64 },
     /// No table of any keyspace, and no log record in use, needs the blob file any more.
     DropBlob { file: BlobId },
+    /// Records of the keyspace in this log segment stay there, linked to chains. The segment, which has this seed and
+    /// this number of bytes, is needed, although it is before the log's start.
+    AddChained { keyspace: KeyspaceId, segment: SegmentId, seed: u64, bytes: u64 },
+    /// No record of the keyspace in this log segment is needed any more. It is the oldest of those that were.
+    DropChained { keyspace: KeyspaceId, segment: SegmentId },
     /// The keyspace's tables refer to `delta` more bytes (fewer if negative) of the blob file. Has no effect for a file
     /// that was dropped: items that still refer to it are obsolete versions.
     BlobReferences {

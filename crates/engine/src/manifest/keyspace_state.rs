@@ -15,8 +15,17 @@ pub(crate) struct KeyspaceState {
     pub log_start: SegmentId,
     /// Its plan and tables.
     pub body: LevelsState,
+    /// Segments before the log's start with records that are linked to chains, old to young.
+    pub chained: BTreeMap<SegmentId, ChainedSegment>,
     /// Bytes of blob files that the tables refer to, by file.
     pub blob_references: BTreeMap<BlobId, u64>,
+}
+
+/// A log segment that stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChainedSegment {
+    pub seed: u64,
+    pub bytes: u64,
 }
 
 impl KeyspaceState {

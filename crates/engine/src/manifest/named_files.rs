@@ -2,14 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use alluvium_base::TableId;
+use alluvium_base::{SegmentId, TableId};
 
+use super::keyspace_state::KeyspaceState;
 use super::state::DatabaseState;
 
 impl DatabaseState {
     /// Whether some keyspace uses the table file of this number.
     pub fn names_file(&self, id: TableId) -> bool {
         self.keyspaces.values().any(|state| state.body.files().any(|file| file == id))
+    }
+
+    /// Whether some keyspace has records in this log segment that are linked to chains.
+    pub fn names_chained(&self, segment: SegmentId, seed: u64) -> bool {
+        let has_it =
+            |state: &KeyspaceState| state.chained.get(&segment).is_some_and(|found| found.seed == seed);
+        self.keyspaces.values().any(has_it)
     }
 
     /// Numbers of the table files in use that are stored in the second directory, ascending.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_base::{BlobId, HashRange, KeyspaceId, SegmentId, TableId};
 
 use super::edit::Edit;
-use super::keyspace_state::KeyspaceState;
+use super::keyspace_state::{ChainedSegment, KeyspaceState};
 use super::levels_state::{LevelsState, PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use crate::level::{Container, pushed, replaced};
@@ -59,6 +59,7 @@ impl DatabaseState {
                     hasher: *hasher,
                     log_start: SegmentId(0),
                     body: LevelsState::new(plan),
+                    chained: BTreeMap::new(),
                     blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
@@ -89,6 +90,7 @@ impl DatabaseState {
                 let state = self.keyspace(*keyspace)?;
                 state.log_start = *log_start;
                 state.body = LevelsState::new(state.body.plan.clone());
+                state.chained.clear();
                 state.blob_references.clear();
             }
             Edit::AddRun { keyspace, file, shard_bits, repeats, items } => {
@@ -143,6 +145,17 @@ impl DatabaseState {
                 self.durable_blobs.remove(file);
                 for state in self.keyspaces.values_mut() {
                     state.blob_references.remove(file);
+                }
+            }
+            Edit::AddChained { keyspace, segment, seed, bytes } => {
+                let state = self.keyspace(*keyspace)?;
+                state.chained.insert(*segment, ChainedSegment { seed: *seed, bytes: *bytes });
+            }
+            Edit::DropChained { keyspace, segment } => {
+                if self.keyspace(*keyspace)?.chained.remove(segment).is_none() {
+                    return Err(format!(
+                        "segment {segment}, which keyspace {keyspace} does not need, is dropped"
+                    ));
                 }
             }
             Edit::BlobReferences { keyspace, file, delta, durable } => {

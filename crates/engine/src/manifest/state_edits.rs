@@ -3,6 +3,7 @@
 use alluvium_base::SegmentId;
 
 use super::edit::Edit;
+use super::keyspace_state::ChainedSegment;
 use super::levels_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use super::state::DatabaseState;
@@ -44,6 +45,9 @@ impl DatabaseState {
             }
             if state.log_start > SegmentId(0) {
                 edits.push(Edit::ClearKeyspace { keyspace, log_start: state.log_start });
+            }
+            for (&segment, &ChainedSegment { seed, bytes }) in &state.chained {
+                edits.push(Edit::AddChained { keyspace, segment, seed, bytes });
             }
             for run in &state.body.runs {
                 let RunState { file, shard_bits, repeats, .. } = *run;

@@ -85,7 +85,8 @@ impl YoungItems {
         self.bytes.reserve(bytes);
     }
 
-    /// Adds an item. Among items with the same key the one with the smaller `age` counts; ages of equal keys differ.
+    /// Adds an item. Among items with the same key the one with the smallest `age` counts, and among those of equal age
+    /// the one that was added last.
     #[inline]
     pub fn push(&mut self, hash: KeyHash, age: u32, encoded: &[u8]) {
         debug_assert!(age < 1 << AGE_BITS);
@@ -102,7 +103,9 @@ impl YoungItems {
         let key = |entry: &Entry| decode(bytes, entry).item.key;
         for group in self.entries.chunk_by_mut(|a, b| a.high == b.high) {
             if group.len() > 1 {
-                let by_key = |a: &Entry, b: &Entry| key(a).cmp(key(b)).then(a.age().cmp(&b.age()));
+                let by_key = |a: &Entry, b: &Entry| {
+                    key(a).cmp(key(b)).then(a.age().cmp(&b.age())).then(b.place.cmp(&a.place))
+                };
                 group.sort_by(|a, b| a.low.cmp(&b.low).then_with(|| by_key(a, b)));
             }
         }

@@ -105,6 +105,6 @@ pub(super) fn unsound_blob(record: &Record<'_>, blobs: &BlobFiles) -> Result<Opt
         Record::Batch(items) => {
             items.clone().try_fold(None, |found, (_, item, _)| Ok(found.or(unsound(&item)?)))
         }
-        Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } => Ok(None),
+        Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } | Record::Slots { .. } => Ok(None),
     }
 }

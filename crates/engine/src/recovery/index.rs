@@ -12,7 +12,7 @@ use crate::item::Item;
 use crate::log::record::{Parsed, Record};
 use crate::log::salvage::{Piece, Pieces};
 use crate::log::segment::BLOCK;
-use crate::log::{LogStore, Segment, record};
+use crate::log::{LogStore, Segment, Slots, record};
 use crate::manifest::DatabaseState;
 
 /// Indexes the items of a segment's records for all keyspaces to which they still belong.
@@ -22,7 +22,7 @@ pub(super) fn index(
     replayed: &mut Replayed,
     check: bool,
 ) -> Result<()> {
-    let mut indexed = Indexed { segment, state, replayed, stores: BTreeMap::new() };
+    let mut indexed = Indexed { segment, state, replayed, stores: BTreeMap::new(), slots: BTreeMap::new() };
     let bytes = segment.slice(0..segment.published()).expect("published");
     let mut at = BLOCK as usize;
     while let Parsed::Record(record, len) = record::decode(segment.seed, &bytes[at.min(bytes.len())..], check)
@@ -43,7 +43,7 @@ pub(super) fn index_damaged(
     state: &DatabaseState,
     replayed: &mut Replayed,
 ) -> Result<()> {
-    let mut indexed = Indexed { segment, state, replayed, stores: BTreeMap::new() };
+    let mut indexed = Indexed { segment, state, replayed, stores: BTreeMap::new(), slots: BTreeMap::new() };
     let bytes = segment.slice(0..segment.published()).expect("published");
     for piece in Pieces::new(segment.seed, bytes, BLOCK as usize) {
         if let Piece::Record { record, start } = piece {
@@ -59,6 +59,8 @@ struct Indexed<'a> {
     state: &'a DatabaseState,
     replayed: &'a mut Replayed,
     stores: BTreeMap<KeyspaceId, LogStore>,
+    /// Slots of the regions of chained keyspaces.
+    slots: BTreeMap<KeyspaceId, Slots>,
 }
 
 impl Indexed<'_> {
@@ -68,6 +70,10 @@ impl Indexed<'_> {
             Record::Batch(items) => items.clone().try_for_each(|(keyspace, item, item_start)| {
                 self.add_item(keyspace, &item, start + item_start)
             }),
+            Record::Slots { keyspace, doubled } => {
+                self.slots.insert(*keyspace, Slots::of_doubled(*doubled));
+                Ok(())
+            }
             Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } => Ok(()),
         }
     }
@@ -80,14 +86,18 @@ impl Indexed<'_> {
             // As many shards as the newest run has: the best guess at the size of the keyspace.
             let bits = owner.body.runs.last().map_or(0, |run| run.shard_bits);
             let items = owner.body.plan.plan.sharding.items_for_shards(1 << bits);
-            new_log_store(
+            let store = new_log_store(
                 &owner.body.plan.plan,
                 owner.hasher,
                 self.segment.clone(),
                 items,
                 0,
                 (u64::MAX, false),
-            )
+            );
+            match self.slots.get(&keyspace) {
+                Some(&slots) => store.with_links(slots),
+                None => store,
+            }
         });
         let hash = owner.hasher.hash(item.key);
         self.replayed.references.add(item);

@@ -2,6 +2,7 @@
 //! keyspace is first used.
 
 mod blobs;
+mod chains;
 mod content;
 mod index;
 mod keyspaces;
@@ -90,12 +91,13 @@ pub(crate) fn open(
     let first_segment = state.next_segment;
     let Replayed { converted, .. } = &mut replayed;
     let converted = std::mem::take(converted);
+    let chain_files = chains::files(&state, &converted, &reclaimer)?;
     let follows = match (replayed.segments.last(), converted.last()) {
         (Some(last), _) => Some(last.header.position(last.published())),
         (None, Some(last)) if settings.log_retention_bytes > 0 => Some(last.end(&*storage)?),
         _ => None,
     };
-    let retained = retained_log(&settings, &recycler, converted)?;
+    let retained = retained_log(&settings, &recycler, converted, &chain_files)?;
     let reserve = Arc::new(Reserve::new(storage.clone(), budget.segment_bytes));
     let log = Log::start(
         LogOptions {
@@ -127,7 +129,9 @@ pub(crate) fn open(
         .iter()
         .map(|(&id, keyspace)| {
             let sizes = (settings.expected_items, budget.log_entries_max);
-            keyspaces::open(id, keyspace, &log, &blobs, &replayed, sizes)
+            let read = (settings.expected_items, budget.read_bytes);
+            let chain = chains::open(id, keyspace, &chain_files, &replayed, read)?;
+            keyspaces::open(id, keyspace, &log, &blobs, &replayed, chain, sizes)
         })
         .collect::<Result<Vec<_>>>()?;
     let dormant = keyspaces.iter().filter(|keyspace| keyspace.is_dormant()).count();
@@ -196,14 +200,16 @@ fn retained_log(
     settings: &Settings,
     recycler: &Arc<Recycler>,
     converted: Vec<SegmentFile>,
+    chain_files: &chains::ChainFiles,
 ) -> Result<RetainedLog> {
     let is_kept = settings.log_retention_bytes > 0 && !settings.read_only;
     let mut kept = Vec::new();
     for SegmentFile { file, header, .. } in converted {
+        let is_chained = chain_files.get(&header.id).is_some_and(|file| file.seed == header.seed);
         if is_kept {
             let bytes = file.len().context(|| format!("measuring {}", file.name()))?;
-            kept.push(RetainedSegment { header, file, bytes });
-        } else {
+            kept.push(RetainedSegment { header, file, bytes, is_chained });
+        } else if !is_chained {
             recycler.add_unreleased(header.id, file);
         }
     }

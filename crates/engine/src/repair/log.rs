@@ -357,7 +357,7 @@ fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(Keys
                     Record::Batch(items) => {
                         items.for_each(|(keyspace, _, item_start)| visit(keyspace, start + item_start));
                     }
-                    Record::Mark(_) | Record::Unlogged { .. } => scan.records -= 1,
+                    Record::Mark(_) | Record::Unlogged { .. } | Record::Slots { .. } => scan.records -= 1,
                     Record::Seal { .. } => {
                         scan.records -= 1;
                         is_sealed = true;

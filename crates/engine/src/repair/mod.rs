@@ -129,7 +129,7 @@ fn repair_with(
     options: &RepairOptions,
 ) -> Result<RepairReport> {
     options.plan.check_executable()?;
-    let plan = &options.plan.as_levels()?.clone().executed();
+    let plan = &alluvium_model::LevelsPlan::try_from(options.plan.clone())?.executed();
     let storage = match young {
         Some(young) => young.directories.clone(),
         None => environment.storage,

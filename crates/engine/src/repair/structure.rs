@@ -250,6 +250,8 @@ impl Known {
                 | Edit::DropShards { .. }
                 | Edit::AddSorted { .. }
                 | Edit::DropSorted { .. }
+                | Edit::AddChained { .. }
+                | Edit::DropChained { .. }
                 | Edit::BlobReferences { .. } => {}
             }
         }
@@ -312,6 +314,7 @@ pub(super) fn unnamed(id: KeyspaceId, hasher: KeyHasher, plan: PlanState) -> Key
         hasher,
         log_start: SegmentId(0),
         body: LevelsState::new(plan),
+        chained: BTreeMap::new(),
         blob_references: BTreeMap::new(),
     }
 }

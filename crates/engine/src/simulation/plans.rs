@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 
-use alluvium_model::{Filter, Growth, Index, LevelSpec, LevelsPlan, Plan};
+use alluvium_model::{
+    ChainedDirectory, ChainedSpec, Filter, Growth, Index, LevelSpec, LevelsPlan, LogSpec, Plan,
+};
 use rand::RngExt;
 use rand::rngs::StdRng;
 
@@ -20,6 +22,8 @@ pub(super) struct Plans {
     last: Cell<usize>,
 }
 
+/// Number of random plans of chains.
+const CHAINED_PLANS: usize = 3;
 /// Number of random plans of each kind, in addition to the named ones.
 const RANDOM_PLANS: usize = 4;
 
@@ -30,7 +34,7 @@ impl Plans {
         if rng.random() {
             return Self::default();
         }
-        let sized = |levels| LevelsPlan { levels, ..own.clone() }.into();
+        let sized = |levels| Plan::Levels(LevelsPlan { levels, ..own.clone() });
         let named =
             || Plan::NAMES.iter().filter_map(|name| LevelsPlan::try_from(Plan::named(name).ok()?).ok());
         let young = LevelsPlan::silt().levels[0];
@@ -40,6 +44,7 @@ impl Plans {
         // Changes of the index alone, which rewrite no table.
         let reindexed = (0..RANDOM_PLANS).map(|_| sized(reindexed(rng, &own.levels)));
         hashed.extend(reindexed.filter(|plan: &Plan| plan.check_executable().is_ok()));
+        hashed.extend((0..CHAINED_PLANS).map(|_| random_chained(rng, own)));
         let mut of_prefixes = vec![semi_sorted.clone().into()];
         let suits = |plan: &LevelsPlan| plan.check_executable_semi_sorted().is_ok();
         of_prefixes.extend(named().filter(suits).map(|plan| sized(small(plan))));
@@ -62,6 +67,22 @@ impl Plans {
         }
         self.hashed.get(self.last.get()).cloned()
     }
+}
+
+/// A plan of chains, with logs as small as those of `own`.
+pub(super) fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
+    let directory = match rng.random() {
+        true => ChainedDirectory::Base,
+        false => ChainedDirectory::Enhanced { filter_bits: rng.random_range(1..9) },
+    };
+    let spec = ChainedSpec {
+        directory,
+        garbage_share_max: rng.random_range(0.05..0.6),
+        pointer_bytes: rng.random_range(4..6),
+        ..ChainedSpec::of_length([0.5, 1.0, 3.0, 10.0][rng.random_range(0..4)])
+    };
+    let log = LogSpec { chained: Some(spec), ..own.log };
+    Plan::Levels(LevelsPlan { log, ..own.clone() })
 }
 
 /// The plan's levels, made so small that some hundred items fill them.

@@ -127,6 +127,7 @@ impl<'a> Session<'a> {
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
             .garbage_bytes_min(self.shape.garbage_bytes_min)
+            .chained_plans(true)
             .ingest_sort_bytes_max(4 << 10)
             .table_sizes(self.shape.table_sizes.0, self.shape.table_sizes.1)
             .environment(environment);

@@ -4,6 +4,7 @@ mod accumulate;
 mod append;
 mod backup;
 mod bad_input;
+mod chained;
 mod change_plan;
 mod checked_copies;
 mod checkpoints;

@@ -263,6 +263,21 @@ impl ChainRegion {
         }
     }
 
+    /// The same chains with pointers of another size; `pointer` returns what one becomes, or `None` for an empty chain.
+    ///
+    /// # Panics
+    /// For a shape with another filter, or one that is not supported.
+    pub fn with_pointers(&self, shape: SlotShape, pointer: impl Fn(Pointer) -> Option<Pointer>) -> Self {
+        assert!(shape.filter_bytes == self.shape.filter_bytes, "filters stay");
+        let mut next = Self::new(shape, self.prefix_bits, self.len);
+        for slot in (0..self.len).map(Slot) {
+            next.filter_mut(slot).copy_from_slice(self.filter(slot));
+            next.set_count(slot, self.count(slot));
+            next.set_head(slot, self.head(slot).and_then(&pointer));
+        }
+        next
+    }
+
     /// The slots that may share a record of the chain of `slot`, if the region has doubled this number of times since
     /// the record was put.
     pub fn sharers(&self, slot: Slot, doublings: u32) -> impl Iterator<Item = Slot> + use<> {

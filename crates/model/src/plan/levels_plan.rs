@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LevelSpec, LogSpec, Plan, PlanError, Sharding};
+use super::{ChainedSpec, LevelSpec, LogSpec, Plan, PlanError, Sharding};
 
 /// Maximum number of shards: each has its own log index, which takes about a kilobyte when empty.
 const SHARDS_MAX: u32 = 1 << 14;
@@ -33,7 +33,18 @@ pub(super) struct Fields {
 
 impl From<LevelsPlan> for Plan {
     fn from(plan: LevelsPlan) -> Self {
-        Self::Levels(plan)
+        match plan.log.chained {
+            Some(spec) => Self::Chained(spec),
+            None => Self::Levels(plan),
+        }
+    }
+}
+
+impl From<ChainedSpec> for LevelsPlan {
+    /// A log whose segments stay, in front of levels for what was stored by another plan.
+    fn from(spec: ChainedSpec) -> Self {
+        let LevelsPlan { sharding, log, levels } = Self::silt();
+        Self { sharding, log: LogSpec { chained: Some(spec), ..log }, levels }
     }
 }
 
@@ -41,7 +52,11 @@ impl TryFrom<Plan> for LevelsPlan {
     type Error = PlanError;
 
     fn try_from(plan: Plan) -> Result<Self, PlanError> {
-        plan.as_levels().cloned()
+        match plan {
+            Plan::Levels(LevelsPlan { log: LogSpec { chained: Some(spec), .. }, .. })
+            | Plan::Chained(spec) => Ok(spec.into()),
+            Plan::Levels(plan) => Ok(plan),
+        }
     }
 }
 

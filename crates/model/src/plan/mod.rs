@@ -36,11 +36,14 @@ pub struct LogSpec {
     pub segment_bytes_max: u64,
     /// Bits of a tag in the log index. Fixed at 15 by the layout of a bucket (SILT §3.1).
     pub tag_bits: u32,
+    /// How items are chained, if segments stay instead of becoming runs: a [`Plan::Chained`] as the engine executes it.
+    #[serde(skip)]
+    pub chained: Option<ChainedSpec>,
 }
 
 impl Default for LogSpec {
     fn default() -> Self {
-        Self { segment_bytes_max: 64 << 20, tag_bits: 15 }
+        Self { segment_bytes_max: 64 << 20, tag_bits: 15, chained: None }
     }
 }
 

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 
 use super::super::Failure;
 use super::super::disks::is_wrong;
+use super::super::plans::random_chained;
 use super::super::shape::{random_levels, semi_sorted_levels};
 use super::history::{History, State};
 use super::value::{FIRST_NUMBER, key, number_of, parse};
@@ -81,10 +82,12 @@ impl Shape {
         let mut all: Vec<_> =
             named.filter(|plan| plan.check_executable().is_ok()).map(|plan| plan.levels).collect();
         all.extend((0..3).map(|_| random_levels(rng, levels[0])));
-        let first = rng.random_range(0..all.len());
-        all.swap(0, first);
         let plan = |levels| Plan::Levels(LevelsPlan { sharding, log, levels });
-        let plans: Vec<Plan> = all.into_iter().map(plan).collect();
+        let mut plans: Vec<Plan> = all.into_iter().map(plan).collect();
+        let own = LevelsPlan { sharding, log, levels: levels.clone() };
+        plans.extend((0..3).map(|_| random_chained(rng, &own)));
+        let first = rng.random_range(0..plans.len());
+        plans.swap(0, first);
         let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
         let keyspaces: Vec<bool> = (0..rng.random_range(1..4)).map(|_| rng.random_range(0..3) == 0).collect();
         let durability = match rng.random_range(0..8) {

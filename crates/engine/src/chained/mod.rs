@@ -1,0 +1,17 @@
+//! Chained keyspaces: segments of the log stay, and their records are linked to chains that a directory in memory has
+//! the heads of (SkimpyStash, SIGMOD 2011).
+
+mod address;
+mod append;
+mod chain;
+mod directory;
+mod records;
+mod sample;
+mod walk;
+
+pub(crate) use address::{Address, SEGMENT_BYTES_MAX};
+pub(crate) use append::{Appended, BatchItem, BatchRegions, Locked};
+pub(crate) use chain::{Chain, ChainFile};
+pub(crate) use directory::{Decision, Directory};
+pub(crate) use records::{Linked, for_each_linked};
+pub(crate) use walk::{ChainRead, ChainWalk, Step};

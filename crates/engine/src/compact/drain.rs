@@ -1,0 +1,161 @@
+//! Segments of a chained log become runs, when the plan of the keyspace has no chains any more.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use alluvium_base::TableId;
+use alluvium_io::sync::atomic::Ordering;
+
+use super::convert::write_sections;
+use super::kept::Kept;
+use super::unplaced_table::UnplacedTable;
+use crate::chained::{ChainFile, Linked};
+use crate::core::{KeyspaceShared, Shared, new_log_store};
+use crate::error::{IoContext, Result};
+use crate::file_names::table_file_name;
+use crate::level::{Run, TableFile, Version};
+use crate::log::{LogStore, Segment, SegmentHeader, record, segment};
+use crate::manifest::Edit;
+use crate::table::{SegmentSpan, TableWriter, WRITES_MAX};
+
+/// Whether the keyspace has chains that its plan does not demand, and that no log store needs.
+pub(crate) fn is_to_drain(version: &Version) -> bool {
+    version.chain.is_some() && !version.keeps_chain()
+}
+
+/// Makes a run of the oldest segment of a keyspace's chained log; or, if there is none, and no log store has links,
+/// declares that the keyspace has no chains. Returns whether there was anything to do. The caller holds the lock of
+/// conversions.
+pub(crate) fn drain_oldest(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> Result<bool> {
+    let version = keyspace.version.load_full();
+    let Some(chain) = version.chain.as_ref() else { return Ok(false) };
+    let Some(file) = chain.files.first().cloned() else {
+        let is_linked = |version: &Version| version.log_stores.iter().any(|store| store.linked().is_some());
+        if is_linked(&version) {
+            return Ok(false);
+        }
+        keyspace.update_version(|version| match is_linked(version) {
+            true => version.clone(),
+            false => Version { chain: None, ..version.clone() },
+        });
+        return Ok(true);
+    };
+    shared.open_tables_of(keyspace)?;
+    let _held = shared.hold_buffers(file.bytes);
+    let store = private_store(shared, keyspace, &version, &file)?;
+    let mut edits = vec![Edit::DropChained { keyspace: keyspace.id, segment: file.segment }];
+    let mut opened = None;
+    if store.len() > 0 {
+        let number = TableId(shared.next_file.fetch_add(1, Ordering::Relaxed));
+        let unplaced = UnplacedTable::new(shared, number);
+        edits.extend(shared.place_table(number, 0));
+        let options = shared.output_of_conversions();
+        let _buffers = shared.hold_buffers((options.write_bytes * WRITES_MAX) as u64);
+        let name = table_file_name(number);
+        let mut writer = TableWriter::create_with(&*shared.storage, &name, number, options)?;
+        writer.set_segments(SegmentSpan::one(file.segment));
+        let kept = Kept::all_of(&store);
+        // The chains' references become those of the run, and rows may be of younger segments.
+        let (empty, _) = write_sections(&mut writer, keyspace, (&store, &kept), &version, None)?;
+        let (shard_bits, repeats, items) = (store.shard_bits(), 0.0, store.len() as u64);
+        edits.push(Edit::AddRun { keyspace: keyspace.id, file: number, shard_bits, repeats, items });
+        if !empty.is_empty() {
+            edits.push(Edit::DropShards { keyspace: keyspace.id, file: number, shards: empty });
+        }
+        let info = writer.finish()?.sync()?;
+        shared.counters.hash_bytes_written.fetch_add(info.file_bytes, Ordering::Relaxed);
+        shared.count_if_young(number, info.file_bytes);
+        shared.storage.sync_directory().context(|| "syncing the database directory".to_owned())?;
+        let table = TableFile::open(&shared.reclaimer, number)?;
+        let sections = table.all_sections()?;
+        table.load_indexes(&sections)?;
+        shared.counters.count_table(0, info.file_bytes, &sections);
+        opened = Some((Run::of_sections(&table, &sections, shard_bits, repeats), unplaced));
+    }
+    shared.append_edits(&edits)?;
+    let run = opened.map(|(run, unplaced)| {
+        unplaced.place();
+        run
+    });
+    keyspace.update_version(|version| {
+        let mut next = version.clone();
+        next.chain = version.chain.as_ref().map(|chain| Arc::new(chain.without_oldest()));
+        run.iter().for_each(|run| next.body.push_run(run.clone()));
+        next
+    });
+    if let Some((chain, oldest)) = keyspace.version.load().oldest_of_chains() {
+        chain.directory.forget_before(oldest);
+    }
+    shared.drop_chain_files(&version);
+    Ok(true)
+}
+
+/// A log store with the newest items of all keys in a segment, without links. Nobody else knows of it.
+fn private_store(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+    file: &ChainFile,
+) -> Result<LogStore> {
+    let header = SegmentHeader { id: file.segment, seed: file.seed, opening: 0, follows: None };
+    let mut newest: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    file.for_each_linked(shared.memory.budget().read_bytes, |linked| {
+        if let Linked::Record(found) = linked
+            && found.keyspace == keyspace.id
+        {
+            let mut bytes = Vec::new();
+            record::encode_item(header.seed, keyspace.id, &found.item.item, &mut bytes);
+            newest.insert(found.item.item.key.to_vec(), bytes);
+        }
+        Ok(())
+    })?;
+    let mut content = header.encode();
+    debug_assert_eq!(content.len() as u64, segment::BLOCK);
+    let mut offsets = Vec::with_capacity(newest.len());
+    for record in newest.values() {
+        offsets.push(content.len());
+        content.extend_from_slice(record);
+    }
+    let segment = Segment::recovered(file.file.clone(), header, &content, &shared.recycler)?;
+    let plan = version.body.plan();
+    let store =
+        new_log_store(plan, keyspace.hasher, segment.clone(), newest.len() as u64, 0, (u64::MAX, false));
+    for offset in offsets {
+        if let record::Parsed::Record(record::Record::Item { item, item_start, .. }, _) =
+            record::decode(header.seed, &content[offset..], false)
+        {
+            let hash = keyspace.hasher.hash(item.key);
+            store.index_unbounded(hash, item.key, (offset + item_start) as u32)?;
+        }
+    }
+    store.close();
+    Ok(store)
+}
+
+/// Makes a run of the oldest segment of a keyspace whose plan has no chains any more; returns whether there was one.
+pub(crate) fn drain(shared: &Shared) -> Result<bool> {
+    let found = shared.all_keyspaces().into_iter().find(|keyspace| is_due(&keyspace.version.load()));
+    let Some(keyspace) = found else { return Ok(false) };
+    let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+    if keyspace.check_present().is_err() {
+        return Ok(true);
+    }
+    let active = keyspace.version.load().active().clone();
+    if active.linked().is_some() && !keyspace.version.load().goes_on() {
+        // The next log store has no links.
+        shared.freeze_now(active.segment.id)?;
+    }
+    drain_oldest(shared, &keyspace)
+}
+
+/// Whether [`drain`] would find something to do.
+pub(crate) fn drain_is_due(shared: &Shared) -> bool {
+    shared.all_keyspaces().iter().any(|keyspace| is_due(&keyspace.version.load()))
+}
+
+fn is_due(version: &Version) -> bool {
+    let Some(chain) = version.chain.as_ref().filter(|_| is_to_drain(version)) else { return false };
+    let linked = version.log_stores.iter().filter(|store| store.linked().is_some()).count();
+    // Frozen stores with links become files first.
+    !chain.files.is_empty() || linked == 0 || version.active().linked().is_some()
+}

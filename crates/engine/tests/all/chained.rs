@@ -1,0 +1,141 @@
+//! Keyspaces whose log is the store (SkimpyStash): every operation against a map, across reopenings.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use alluvium::{ChainedDirectory, ChainedSpec, Db, Durability, Keyspace, KeyspaceOptions, Plan};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn open(path: &Path) -> Db {
+    let builder = Db::builder(path).durability(Durability::Buffered).background(false);
+    builder.chained_plans(true).garbage_bytes_min(8 << 10).open().unwrap()
+}
+
+fn options(spec: ChainedSpec) -> KeyspaceOptions {
+    KeyspaceOptions::default().with_plan(Plan::Chained(spec))
+}
+
+fn specs() -> Vec<ChainedSpec> {
+    let mut specs = Vec::new();
+    for chain_length_mean in [1.0, 3.0, 10.0, 32.0] {
+        for directory in [ChainedDirectory::Base, ChainedDirectory::default()] {
+            for pointer_bytes in [4, 5] {
+                specs.push(ChainedSpec {
+                    directory,
+                    pointer_bytes,
+                    ..ChainedSpec::of_length(chain_length_mean)
+                });
+            }
+        }
+    }
+    specs
+}
+
+fn check(keyspace: &Keyspace, model: &BTreeMap<Vec<u8>, Vec<u8>>, keys: u32) {
+    for number in 0..keys {
+        let key = number.to_le_bytes();
+        assert_eq!(keyspace.get(key).unwrap().as_ref(), model.get(&key[..]), "key {number}");
+    }
+    let all: BTreeMap<Vec<u8>, Vec<u8>> = keyspace.iter().map(Result::unwrap).collect();
+    assert!(all == *model, "{} items of {}", all.len(), model.len());
+    let keys: Vec<_> = (0..keys).map(u32::to_le_bytes).collect();
+    let found = keyspace.multi_get(&keys).unwrap();
+    for (key, value) in keys.iter().zip(&found) {
+        assert_eq!(value.as_ref(), model.get(&key[..]));
+    }
+    let mut seen = 0;
+    keyspace
+        .get_each(&keys, 16, |key, value| {
+            assert_eq!(value, model.get(&key[..]).map(|value| &value[..]));
+            seen += 1;
+        })
+        .unwrap();
+    assert_eq!(seen, keys.len());
+    let (mut paged, mut cursor) = (BTreeMap::new(), 0);
+    loop {
+        let (page, next) = keyspace.scan(cursor, 100).unwrap();
+        paged.extend(page);
+        if next == 0 {
+            break;
+        }
+        cursor = next;
+    }
+    assert!(paged == *model);
+}
+
+#[test]
+fn a_chained_keyspace_is_a_map() {
+    const KEYS: u32 = 3000;
+    for (seed, spec) in specs().into_iter().enumerate() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut rng = StdRng::seed_from_u64(seed as u64);
+        let mut model: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
+        for opening in 0..3 {
+            let db = open(directory.path());
+            let keyspace = db.keyspace_with("k", &options(spec)).unwrap();
+            check(&keyspace, &model, KEYS);
+            let mut snapshots = Vec::new();
+            for step in 0..6000 {
+                let key = rng.random_range(0..KEYS).to_le_bytes().to_vec();
+                let value = vec![step as u8; rng.random_range(0..200)];
+                match rng.random_range(0..20) {
+                    0..4 => {
+                        keyspace.remove(&key).unwrap();
+                        model.remove(&key);
+                    }
+                    4 => {
+                        let mut batch = db.batch();
+                        for _ in 0..rng.random_range(1..30) {
+                            let key = rng.random_range(0..KEYS).to_le_bytes().to_vec();
+                            batch.insert(&keyspace, key.clone(), value.clone());
+                            model.insert(key, value.clone());
+                        }
+                        batch.commit().unwrap();
+                    }
+                    _ => {
+                        keyspace.insert(&key, &value).unwrap();
+                        model.insert(key, value);
+                    }
+                }
+                if rng.random_range(0..1500) == 0 {
+                    db.flush().unwrap();
+                }
+                if rng.random_range(0..3000) == 0 {
+                    let snapshot = db.snapshot().unwrap();
+                    snapshots.push((snapshot.keyspace("k").unwrap(), model.clone()));
+                }
+                if rng.random_range(0..4000) == 0 {
+                    let plan = match rng.random_range(0..3) {
+                        0 => Plan::silt(),
+                        1 => Plan::leveled(),
+                        _ => Plan::Chained(spec),
+                    };
+                    keyspace.change_plan(&plan).unwrap();
+                }
+                if rng.random_range(0..200) == 0 {
+                    while rng.random_range(0..3) > 0 && db.run_background_job().unwrap() {}
+                }
+                if rng.random_range(0..3000) == 0 && opening == 1 {
+                    keyspace.clear().unwrap();
+                    model.clear();
+                }
+            }
+            check(&keyspace, &model, KEYS);
+            db.flush().unwrap();
+            check(&keyspace, &model, KEYS);
+            for (snapshot, model) in &snapshots {
+                let all: BTreeMap<Vec<u8>, Vec<u8>> = snapshot.iter().map(Result::unwrap).collect();
+                assert!(all == *model);
+                for number in 0..KEYS {
+                    let key = number.to_le_bytes();
+                    assert_eq!(snapshot.get(key).unwrap().as_ref(), model.get(&key[..]), "key {number}");
+                }
+            }
+            drop(snapshots);
+            db.wait_idle().unwrap();
+            check(&keyspace, &model, KEYS);
+            assert!(db.verify().unwrap().problems.is_empty());
+        }
+    }
+}
