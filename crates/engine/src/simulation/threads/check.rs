@@ -250,6 +250,13 @@ pub(super) fn is_older_than_persisted(
         _ => None,
     };
     let Some(written) = written.filter(|&ret| ret != NEVER) else { return false };
+    // The sum of an addition that did not answer may be any number, even the first one again.
+    let is_unknown = |operation: &Operation| {
+        matches!(operation.effect, Effect::Add(_)) && operation.answer == Answer::Unknown
+    };
+    if operations.iter().any(is_unknown) {
+        return false;
+    }
     let replaces = |operation: &Operation| {
         matches!(operation.effect, Effect::Set(_)) && operation.answer != Answer::Unknown
     };
@@ -356,5 +363,8 @@ mod tests {
         assert!(!is_older_than_persisted(Some(1), None, &operations, 2));
         let sum = operation(7, 8, Effect::Add(1), Answer::Sum(1));
         assert!(!is_older_than_persisted(Some(1), None, &[&operations[..], &[sum]].concat(), 4));
+        // 2 and an unknown number make the first one again.
+        let unknown = operation(7, NEVER, Effect::Add(-2), Answer::Unknown);
+        assert!(!is_older_than_persisted(None, None, &[&operations[..], &[unknown]].concat(), 4));
     }
 }
