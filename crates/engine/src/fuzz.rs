@@ -8,8 +8,10 @@ pub use crate::table::fuzz::{directory, header as table_header, index, page, tra
 
 use super::manifest;
 use crate::blob::{LargeValue, Reference, frame};
-use crate::item::Item;
+use crate::chained::linked_of;
+use crate::item::{Item, Link};
 use crate::log::identity::Identities;
+use crate::log::linked_record::LinkedBatch;
 use crate::log::record::{Parsed, Record};
 use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::{SegmentHeader, record};
@@ -31,9 +33,14 @@ pub fn log_record(bytes: &[u8]) {
         sound[..4].copy_from_slice(&checksum.to_le_bytes());
     }
     for check in [true, false] {
-        if let Parsed::Record(Record::Batch(items), len) = record::decode(7, &sound, check) {
+        if let Parsed::Record(record, len) = record::decode(7, &sound, check) {
             assert!(len <= sound.len());
-            items.for_each(drop);
+            for start in [4096, 4097, usize::MAX / 2] {
+                let _ = linked_of(SegmentId(3), &sound[..len], &record, start, |_| Ok(()));
+            }
+            if let Record::Batch(items) = record {
+                items.for_each(drop);
+            }
         }
     }
 }
@@ -149,7 +156,10 @@ pub fn log_salvage_sample() -> Vec<u8> {
 pub fn log_record_sample() -> Vec<u8> {
     let mut bytes = Vec::new();
     let (one, other) = (Item::value(b"key", b"value"), Item::tombstone(b"gone"));
-    let items = [(KeyspaceId(0), one), (KeyspaceId(3), other)];
-    record::encode_batch(7, items.into_iter(), &mut bytes);
+    let mut batch = LinkedBatch::default();
+    batch.push(KeyspaceId(0), &one);
+    let link = Link { pointer: 1 << 24, is_long: true, is_in_second: true };
+    batch.push_linked(7, KeyspaceId(3), &other, link);
+    batch.finish(7, &mut bytes);
     bytes
 }

@@ -13,5 +13,7 @@ pub(crate) use address::{Address, SEGMENT_BYTES_MAX};
 pub(crate) use append::{Appended, BatchItem, BatchRegions, Locked};
 pub(crate) use chain::{Chain, ChainFile};
 pub(crate) use directory::{Decision, Directory};
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use records::linked_of;
 pub(crate) use records::{Linked, for_each_linked};
 pub(crate) use walk::{ChainRead, ChainWalk, Step};

@@ -3,7 +3,7 @@
 use alluvium_base::{Corruption, KeyspaceId, SegmentId};
 use alluvium_io::AlignedBuffer;
 
-use super::address::Address;
+use super::address::{Address, SEGMENT_BYTES_MAX};
 use super::chain::ChainFile;
 use crate::error::{IoContext, Result};
 use crate::item::{EncodedItem, Link};
@@ -48,7 +48,8 @@ pub(crate) fn linked_of<'a>(
         let Some(encoded) = encoded else { return Ok(()) };
         let Some(link) = Link::of(encoded.bytes) else { return Ok(()) };
         let at = linked_record_start(keyspace, start + item_start, encoded.bytes.len());
-        match at.filter(|at| at.is_multiple_of(LINK_UNIT)) {
+        let is_possible = |at: &usize| at.is_multiple_of(LINK_UNIT) && (*at as u64) < SEGMENT_BYTES_MAX;
+        match at.filter(is_possible) {
             Some(at) => {
                 let address = Address::new(segment, at as u64);
                 found(Linked::Record(LinkedRecord { keyspace, item: encoded, link, address }))
@@ -60,7 +61,11 @@ pub(crate) fn linked_of<'a>(
         Record::Item { keyspace, item_start, .. } => item(*keyspace, *item_start),
         Record::Batch(items) => items.clone().try_for_each(|(keyspace, _, start)| item(keyspace, start)),
         Record::Slots { keyspace, doubled } => {
-            found(Linked::Slots { keyspace: *keyspace, slots: Slots::of_doubled(*doubled) })
+            let Some(slots) = Slots::of_doubled(*doubled) else {
+                let (expected, number) = ("a possible number of slots", doubled.to_string());
+                return Err(Corruption::new("the log", start as u64, expected, number).into());
+            };
+            found(Linked::Slots { keyspace: *keyspace, slots })
         }
         Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } => Ok(()),
     }

@@ -8,6 +8,9 @@ use super::linked_record::encode_slots;
 use super::segment::Segment;
 use super::writer::Log;
 
+/// Maximum number of slots in a region: for more items than links reach.
+const SLOTS_MAX: u64 = 1 << 32;
+
 /// The slots of a directory, as the log notes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Slots {
@@ -18,9 +21,11 @@ pub(crate) struct Slots {
 }
 
 impl Slots {
-    /// As in a record of the log.
-    pub fn of_doubled(doubled: u64) -> Self {
-        Self { number: doubled / 2, are_two: doubled % 2 == 1 }
+    /// As in a record of the log. `None` for a number that no directory has.
+    pub fn of_doubled(doubled: u64) -> Option<Self> {
+        let slots = Self { number: doubled / 2, are_two: doubled % 2 == 1 };
+        let is_possible = slots.number.is_multiple_of(if slots.are_two { 2 } else { 1 });
+        ((1..=SLOTS_MAX).contains(&slots.number) && is_possible).then_some(slots)
     }
 
     fn doubled(self) -> u64 {

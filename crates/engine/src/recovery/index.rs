@@ -71,7 +71,8 @@ impl Indexed<'_> {
                 self.add_item(keyspace, &item, start + item_start)
             }),
             Record::Slots { keyspace, doubled } => {
-                self.slots.insert(*keyspace, Slots::of_doubled(*doubled));
+                let slots = Slots::of_doubled(*doubled).map(|slots| (*keyspace, slots));
+                self.slots.extend(slots);
                 Ok(())
             }
             Record::Seal { .. } | Record::Mark(_) | Record::Unlogged { .. } => Ok(()),
