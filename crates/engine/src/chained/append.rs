@@ -65,6 +65,7 @@ impl Chain {
         let Some(start) = log.append_linked(segment, len, |_| &bytes) else { return Ok(Appended::Full) };
         region.push(slot, hash, Address::new(segment.id, start));
         directory.sample.note(hash, item, len);
+        directory.passes.note_appended(len);
         Ok(Appended::Done { start, len, item: start as u32 + item_start as u32 })
     }
 
@@ -229,7 +230,9 @@ impl<'a> BatchRegions<'a> {
             let record = start + batch.next_linked() as u64;
             batch.push_linked(segment.seed, item.keyspace, &item.item, link);
             region.push(slot, item.hash, Address::new(segment.id, record));
-            chain.directory.sample.note(item.hash, &item.item, item.item.encoded_len() + 12);
+            let len = item.item.encoded_len() + 12;
+            chain.directory.sample.note(item.hash, &item.item, len);
+            chain.directory.passes.note_appended(len);
         }
         let mut bytes = Vec::new();
         let starts = batch.finish(segment.seed, &mut bytes);

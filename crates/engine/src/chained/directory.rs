@@ -10,6 +10,7 @@ use alluvium_model::{ChainedDirectory, ChainedSpec};
 use smallvec::SmallVec;
 
 use super::address::Address;
+use super::passes::Passes;
 use super::sample::LiveSample;
 use crate::item::Link;
 
@@ -38,6 +39,8 @@ pub(crate) struct Directory {
     end: AtomicU64,
     /// What is live.
     pub sample: LiveSample,
+    /// When the log is collected.
+    pub passes: Passes,
 }
 
 /// In which of two chains a key is, found out when their heads were these.
@@ -69,7 +72,15 @@ impl Directory {
         let bytes = AtomicUsize::new(region.memory_bytes() as usize * REGIONS as usize);
         let region = Arc::new(region);
         let regions = (0..REGIONS).map(|_| Mutex::new(region.clone())).collect();
-        Self { keyspace, spec, regions, bytes, end: AtomicU64::new(0), sample: LiveSample::default() }
+        Self {
+            keyspace,
+            spec,
+            regions,
+            bytes,
+            end: AtomicU64::new(0),
+            sample: LiveSample::default(),
+            passes: Passes::default(),
+        }
     }
 
     /// The same chains, which do not change, for a snapshot. Each region is copied when it changes next.
@@ -86,6 +97,7 @@ impl Directory {
             bytes: AtomicUsize::new(bytes),
             end: AtomicU64::new(end),
             sample: LiveSample::default(),
+            passes: Passes::default(),
         }
     }
 

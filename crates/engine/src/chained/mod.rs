@@ -5,6 +5,7 @@ mod address;
 mod append;
 mod chain;
 mod directory;
+mod passes;
 mod records;
 mod sample;
 mod walk;

@@ -28,6 +28,8 @@ use crate::log::record::{self, Parsed, Record};
 use crate::manifest::Edit;
 use crate::planted_race::PlantedRace;
 
+/// Approximate bytes of a record beside its item: checksum, tag and link.
+const RECORD_BYTES: usize = 12;
 /// A segment is collected only if the log has at least this number beside it.
 const YOUNGER_MIN: usize = 1;
 
@@ -46,7 +48,13 @@ pub(crate) fn chain_pressure(shared: &Shared, version: &Version) -> f64 {
     if chain.files.len() <= YOUNGER_MIN || chain.bytes() <= shared.settings.garbage_bytes_min {
         return 0.0;
     }
-    chain.garbage_share(version, shared.now_ms()) / chain.directory.spec.garbage_share_max
+    let (directory, oldest) = (&chain.directory, chain.files[0].segment);
+    let share_max = directory.spec.garbage_share_max;
+    let passes = &directory.passes;
+    if !passes.covers(oldest) && !passes.have_passed(share_max * chain.bytes() as f64) {
+        return 0.0;
+    }
+    chain.garbage_share(version, shared.now_ms()) / share_max
 }
 
 /// Whether [`collect_chains`] would find work to do.
@@ -82,6 +90,9 @@ fn collect_oldest(shared: &Shared, keyspace: &KeyspaceShared) -> Result<bool> {
     let version = keyspace.version.load_full();
     let Some(chain) = version.chain.clone() else { return Ok(false) };
     let Some(victim) = chain.files.first().cloned() else { return Ok(false) };
+    if !chain.directory.passes.covers(victim.segment) {
+        chain.directory.passes.begin(shared.log.active_segment().id);
+    }
     let _held = shared.hold_buffers(victim.bytes);
     let bytes = read_whole(&victim)?;
     let (mut candidates, counts) = Candidates::of(&bytes, &victim, keyspace)?;
@@ -235,8 +246,11 @@ impl<'a> Candidates<'a> {
                 let witness = Some(witness).filter(|_| !planted);
                 if write_item(shared, keyspace, hash, &moved, witness)?.is_some() {
                     kept.commit();
-                    let bytes = moved.encoded_len() as u64;
-                    shared.counters.chained_bytes_moved.fetch_add(bytes, Ordering::Relaxed);
+                    let bytes = moved.encoded_len();
+                    shared.counters.chained_bytes_moved.fetch_add(bytes as u64, Ordering::Relaxed);
+                    if let Some(chain) = &version.chain {
+                        chain.directory.passes.note_moved(bytes + RECORD_BYTES);
+                    }
                     break;
                 }
             }

@@ -98,6 +98,9 @@ pub(super) fn open(
         let slots = Directory::slots_for(&spec, expected_items);
         (Directory::new(id, spec, slots), slots)
     });
+    // What is garbage already may be collected.
+    let newest = own.last().map_or(SegmentId::default(), |file| file.segment.next());
+    directory.passes.begin(newest);
     Ok(Some((Chain { directory: Arc::new(directory), files: own }, slots)))
 }
 
