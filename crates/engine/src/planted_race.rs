@@ -29,12 +29,11 @@ pub enum PlantedRace {
     DropWithoutSync,
     DropFromSnapshots,
     DropBesideSnapshots,
-    MoveWithoutWitness,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 24] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -59,7 +58,6 @@ impl PlantedRace {
         Self::DropWithoutSync,
         Self::DropFromSnapshots,
         Self::DropBesideSnapshots,
-        Self::MoveWithoutWitness,
     ];
 
     /// Its name on the command line.
@@ -89,7 +87,6 @@ impl PlantedRace {
             Self::DropWithoutSync => "drop-without-sync",
             Self::DropFromSnapshots => "drop-from-snapshots",
             Self::DropBesideSnapshots => "drop-beside-snapshots",
-            Self::MoveWithoutWitness => "move-without-witness",
         }
     }
 }

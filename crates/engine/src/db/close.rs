@@ -1,5 +1,7 @@
 //! Closes a database, in a fixed order of steps ([decision 0048](../../../../docs/decisions/0048-errors-by-class.md)).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::sync::{Arc, Mutex};
 
@@ -51,7 +53,11 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         // `close` reports errors; a drop cannot. What was acknowledged as durable is durable already.
-        let _ = self.close();
+        let _ = match std::thread::panicking() {
+            false => self.close(),
+            // The thread that panics may have held locks. Another panic must not end the process.
+            true => catch_unwind(AssertUnwindSafe(|| self.close())).unwrap_or(Ok(())),
+        };
     }
 }
 

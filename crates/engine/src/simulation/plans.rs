@@ -70,7 +70,7 @@ impl Plans {
 }
 
 /// A plan of chains, with logs as small as those of `own`.
-pub(super) fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
+fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
     let directory = match rng.random() {
         true => ChainedDirectory::Base,
         false => ChainedDirectory::Enhanced { filter_bits: rng.random_range(1..9) },

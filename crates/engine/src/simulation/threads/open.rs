@@ -31,7 +31,6 @@ pub(super) fn open(
         .inline_bytes_max(shape.inline_bytes_max)
         .blob_sizes(shape.blob_file_bytes, 1_000, 0)
         .garbage_bytes_min(0)
-        .chained_plans(true)
         .log_retention_bytes(shape.log_retention_bytes)
         .ingest_sort_bytes_max(2 << 10)
         .table_sizes(shape.table_sizes.0, shape.table_sizes.1)
