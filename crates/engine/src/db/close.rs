@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use alluvium_io::sync::atomic::Ordering;
-use alluvium_io::sync::{Arc, Mutex};
+use alluvium_io::sync::{Arc, Mutex, thread};
 
 use crate::compact::convert_oldest;
 use crate::core::Shared;
@@ -53,7 +53,7 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         // `close` reports errors; a drop cannot. What was acknowledged as durable is durable already.
-        let _ = match std::thread::panicking() {
+        let _ = match thread::panicking() {
             false => self.close(),
             // The thread that panics may have held locks. Another panic must not end the process.
             true => catch_unwind(AssertUnwindSafe(|| self.close())).unwrap_or(Ok(())),
