@@ -35,7 +35,7 @@ fn open(directory: &std::path::Path) -> (Db, Keyspace) {
     let storage = FileStorage::create(directory, IoOptions::default()).unwrap();
     let environment = Environment { random_seed: 11, ..Environment::over(Arc::new(storage)) };
     // Rows would answer lookups that should show what filters and indexes are good for.
-    let builder = builder.background(false).row_cache_bytes_max(0);
+    let builder = builder.background(false).row_cache_bytes_max(0).table_sizes(1 << 20, 32 << 20);
     let db = builder.environment(environment).open().unwrap();
     let items = db.keyspace("items").unwrap();
     (db, items)

@@ -59,7 +59,7 @@ proptest! {
             write_sorted_section(writer, SPEC, &items, SLOT_PAGES);
             write_sorted_section(writer, SPEC, &items, SortedIndex::DenseTrie);
         });
-        prop_assert_eq!(info.item_count, 4 * items.len() as u64);
+        prop_assert_eq!(info.item_count, 5 * items.len() as u64);
         prop_assert_eq!(info.file_bytes, table.file_bytes());
         for section in table.sections() {
             assert_found(section, &items);
