@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn an_unknown_figure_is_refused_by_name() {
         let error = choose(&["lim-4.9".to_owned(), "lim-9.9".to_owned()]).unwrap_err();
-        assert!(error.to_string().contains("no figure lim-9.9; there are lim-4.9"), "{error}");
+        assert!(error.to_string().contains("no figure lim-9.9; there are lim-3.6"), "{error}");
         assert_eq!(choose(&["all".to_owned()]).unwrap().len(), FIGURES.len());
     }
 }
