@@ -7,7 +7,7 @@
 
 use alluvium_base::{KeyspaceId, varint};
 
-use super::record::{CHECKSUM_LEN, Record, TAG_BATCH, TAG_ITEM_BASE, finish, record_len};
+use super::record::{CHECKSUM_LEN, Record, TAG_BATCH, TAG_ITEM_BASE, encode_payload, finish, record_len};
 use crate::item::{Item, Link};
 
 /// First byte of an item of a chained keyspace in a batch. No item begins with it.
@@ -25,12 +25,7 @@ pub(crate) fn encode_slots(seed: u64, keyspace: KeyspaceId, doubled: u64) -> Vec
     let mut payload = SLOTS.to_vec();
     varint::write(u64::from(keyspace.0), &mut payload);
     varint::write(doubled, &mut payload);
-    let mut out = vec![0; CHECKSUM_LEN];
-    varint::write(TAG_BATCH, &mut out);
-    varint::write(payload.len() as u64, &mut out);
-    out.extend_from_slice(&payload);
-    finish(seed, &mut out);
-    out
+    encode_payload(seed, &payload)
 }
 
 /// The slots that the payload of a batch says, if it does.

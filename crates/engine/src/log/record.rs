@@ -145,29 +145,29 @@ pub(crate) fn encode_seal(seed: u64, next_segment: SegmentId) -> Vec<u8> {
     out
 }
 
+/// The record of a batch with this payload.
+pub(super) fn encode_payload(seed: u64, payload: &[u8]) -> Vec<u8> {
+    let mut out = vec![0; CHECKSUM_LEN];
+    varint::write(TAG_BATCH, &mut out);
+    varint::write(payload.len() as u64, &mut out);
+    out.extend_from_slice(payload);
+    finish(seed, &mut out);
+    out
+}
+
 /// The record of a mark.
 pub(crate) fn encode_mark(seed: u64, mark: Mark) -> Vec<u8> {
     let mut payload = vec![MARK];
     varint::write(mark.segments_back, &mut payload);
     varint::write(mark.offset, &mut payload);
-    let mut out = vec![0; CHECKSUM_LEN];
-    varint::write(TAG_BATCH, &mut out);
-    varint::write(payload.len() as u64, &mut out);
-    out.extend_from_slice(&payload);
-    finish(seed, &mut out);
-    out
+    encode_payload(seed, &payload)
 }
 
 /// The record that says that items of a keyspace change without records.
 pub(crate) fn encode_unlogged(seed: u64, keyspace: KeyspaceId) -> Vec<u8> {
     let mut payload = vec![UNLOGGED];
     varint::write(u64::from(keyspace.0), &mut payload);
-    let mut out = vec![0; CHECKSUM_LEN];
-    varint::write(TAG_BATCH, &mut out);
-    varint::write(payload.len() as u64, &mut out);
-    out.extend_from_slice(&payload);
-    finish(seed, &mut out);
-    out
+    encode_payload(seed, &payload)
 }
 
 /// Maximum bytes of a mark. In a segment of less than 2 MiB it takes 11.
