@@ -8,6 +8,14 @@ use crate::error::{Error, Result};
 use crate::options::{PlanChoice, Settings};
 
 impl Settings {
+    /// Refuses a plan that the engine does not execute for any order, or that is chained unless a test gave it.
+    pub fn check_choice(&self, choice: &PlanChoice) -> Result<()> {
+        let PlanChoice::Fixed(plan) = choice else { return Ok(()) };
+        let plan = LevelsPlan::try_from(plan.clone())?;
+        plan.check_executable_semi_sorted().or_else(|_| plan.check_executable())?;
+        self.check_chained(&plan)
+    }
+
     /// Refuses a plan with chains unless it is a test that gave it.
     pub fn check_chained(&self, plan: &LevelsPlan) -> Result<()> {
         match plan.log.chained {

@@ -48,8 +48,8 @@ impl Db {
     /// nothing can be written.
     pub fn change_plan(&self, plan: impl Into<PlanChoice>) -> Result<()> {
         let choice = plan.into();
-        choice.check()?;
         let shared = self.shared();
+        shared.settings.check_choice(&choice)?;
         shared.check_failure()?;
         *shared.plan_choice.lock().expect("no panic while held") = choice.clone();
         if choice == PlanChoice::Auto {
@@ -80,15 +80,6 @@ fn unless_dropped(outcome: Result<()>) -> Result<()> {
     match outcome {
         Err(crate::Error::KeyspaceDropped { .. }) => Ok(()),
         outcome => outcome,
-    }
-}
-
-impl PlanChoice {
-    /// Refuses a plan that the engine does not execute for any order.
-    pub(crate) fn check(&self) -> Result<()> {
-        let Self::Fixed(plan) = self else { return Ok(()) };
-        let plan = LevelsPlan::try_from(plan.clone())?;
-        Ok(plan.check_executable_semi_sorted().or_else(|_| plan.check_executable())?)
     }
 }
 

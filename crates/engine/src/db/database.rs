@@ -23,7 +23,7 @@ use crate::failure::lacks_space;
 use crate::hash_key::HashKey;
 use crate::log::Refusal;
 use crate::manifest::{CURRENT, Edit, PlanSource, PlanState};
-use crate::options::{Builder, PlanChoice, Settings};
+use crate::options::{Builder, Settings};
 use crate::order::KeyspaceOptions;
 use crate::recovery;
 use crate::reserve::Reserve;
@@ -88,10 +88,7 @@ impl Db {
     pub(crate) fn open_with(builder: Builder) -> Result<Self> {
         let Builder { path, mut settings, environment, young } = builder;
         settings = settings.bounded();
-        settings.plan.check()?;
-        if let PlanChoice::Fixed(plan) = &settings.plan {
-            settings.check_chained(&LevelsPlan::try_from(plan.clone())?)?;
-        }
+        settings.check_choice(&settings.plan)?;
         if settings.read_only {
             settings.background = false;
             settings.create = false;

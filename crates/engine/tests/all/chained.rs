@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use alluvium::{ChainedDirectory, ChainedSpec, Db, Durability, Keyspace, KeyspaceOptions, Plan};
+use alluvium::{ChainedDirectory, ChainedSpec, Db, Durability, Error, Keyspace, KeyspaceOptions, Plan};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -138,4 +138,19 @@ fn a_chained_keyspace_is_a_map() {
             assert!(db.verify().unwrap().problems.is_empty());
         }
     }
+}
+
+#[test]
+fn users_do_not_get_chains_yet() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = |outcome: Result<(), Error>| assert!(matches!(outcome, Err(Error::Plan(_))), "{outcome:?}");
+    let chained = Plan::skimpystash();
+    refused(Db::builder(directory.path().join("other")).plan(chained.clone()).open().map(drop));
+    let db = Db::open(directory.path()).unwrap();
+    let own = KeyspaceOptions::default().with_plan(chained.clone());
+    refused(db.keyspace_with("chained", &own).map(drop));
+    let keyspace = db.keyspace("k").unwrap();
+    refused(keyspace.change_plan(&chained));
+    refused(db.change_plan(chained));
+    assert!(db.keyspace("later").is_ok());
 }
