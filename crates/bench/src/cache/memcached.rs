@@ -4,6 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,6 +41,9 @@ pub enum End {
     /// By `SIGKILL`.
     Killed,
 }
+
+/// Number of those that this process has started.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// How it is started.
 #[derive(Debug)]
@@ -110,7 +114,10 @@ impl Memcached {
     }
 
     fn start_over(program: &Path, memory: u64, file: Option<(PathBuf, usize)>) -> Result<Self, BenchError> {
-        let socket = std::env::temp_dir().join(format!("alluvium-bench-{}.sock", std::process::id()));
+        // Several may run at the same time.
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("alluvium-bench-{}-{number}.sock", std::process::id());
+        let socket = std::env::temp_dir().join(name);
         let program = Program { path: program.to_path_buf(), memory, socket, file };
         let (child, stream) = program.start()?;
         let mut started = Self {
