@@ -29,11 +29,16 @@ pub enum PlantedRace {
     DropWithoutSync,
     DropFromSnapshots,
     DropBesideSnapshots,
+    MoveWithoutWitness,
+    ClearUntold,
+    MoveUnsearched,
+    HeadBeforeRecord,
+    RewriteChanged,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 29] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -58,6 +63,11 @@ impl PlantedRace {
         Self::DropWithoutSync,
         Self::DropFromSnapshots,
         Self::DropBesideSnapshots,
+        Self::MoveWithoutWitness,
+        Self::ClearUntold,
+        Self::MoveUnsearched,
+        Self::HeadBeforeRecord,
+        Self::RewriteChanged,
     ];
 
     /// Its name on the command line.
@@ -87,6 +97,11 @@ impl PlantedRace {
             Self::DropWithoutSync => "drop-without-sync",
             Self::DropFromSnapshots => "drop-from-snapshots",
             Self::DropBesideSnapshots => "drop-beside-snapshots",
+            Self::MoveWithoutWitness => "move-without-witness",
+            Self::ClearUntold => "clear-untold",
+            Self::MoveUnsearched => "move-unsearched",
+            Self::HeadBeforeRecord => "head-before-record",
+            Self::RewriteChanged => "rewrite-changed",
         }
     }
 }

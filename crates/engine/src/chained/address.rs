@@ -39,6 +39,16 @@ impl Address {
         Self::start_of(segment.next())
     }
 
+    /// The raw value, for a place in memory that threads share.
+    pub fn to_raw(self) -> u64 {
+        self.0
+    }
+
+    /// The address of a raw value.
+    pub fn from_raw(raw: u64) -> Self {
+        Self(raw)
+    }
+
     pub fn segment(self) -> SegmentId {
         SegmentId(self.0 >> UNIT_BITS)
     }
@@ -60,7 +70,7 @@ impl Address {
 
     /// Whether a pointer of this number of bytes in `self` or up to a segment behind leads to `older`.
     pub fn reaches(self, older: Self, bytes: usize) -> bool {
-        self.0 - older.0 + (2 << UNIT_BITS) < pointer_mask(bytes)
+        self.0.saturating_sub(older.0) + (2 << UNIT_BITS) < pointer_mask(bytes)
     }
 }
 

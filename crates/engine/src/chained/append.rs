@@ -13,12 +13,14 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use super::address::Address;
 use super::chain::Chain;
 use super::directory::{Decision, Directory, LockedRegion, Place};
+use super::read_chain::ReadChain;
 use super::walk::{ChainWalk, Step};
 use crate::error::{Error, IoContext, Result};
 use crate::item::{Item, Link};
 use crate::level::Version;
 use crate::log::linked_record::{LinkedBatch, encode_linked_item};
-use crate::log::{Log, LogStore, Segment};
+use crate::log::{LinkedStore, Log, LogStore, Segment};
+use crate::planted_race::PlantedRace;
 
 /// The outcome of [`Chain::append`].
 #[derive(Debug)]
@@ -62,8 +64,21 @@ impl Chain {
         let mut bytes = Vec::with_capacity(item.encoded_len() + 16);
         let item_start = encode_linked_item(segment.seed, directory.keyspace, item, link, &mut bytes);
         let len = bytes.len();
-        let Some(start) = log.append_linked(segment, len, |_| &bytes) else { return Ok(Appended::Full) };
-        region.push(slot, hash, Address::new(segment.id, start));
+        let mut region = Some(region);
+        let mut push = |start| {
+            if let Some(mut region) = region.take() {
+                region.push(slot, hash, Address::new(segment.id, start));
+            }
+        };
+        let append = |start| {
+            if log.planted_bugs.has(PlantedRace::HeadBeforeRecord) {
+                push(start);
+            }
+            &bytes
+        };
+        let Some(start) = log.append_linked(segment, len, append) else { return Ok(Appended::Full) };
+        // Readers that take the region's lock find the whole record.
+        push(start);
         directory.sample.note(hash, item, len);
         directory.passes.note_appended(len);
         Ok(Appended::Done { start, len, item: start as u32 + item_start as u32 })
@@ -123,6 +138,9 @@ impl Chain {
     }
 }
 
+/// Bytes that the record of a batch with links may take beside itself: a mark, a filler and the numbers of slots.
+pub(crate) const LINKED_EXTRA_BYTES_MAX: usize = 1 << 10;
+
 /// An item of a batch that is to be appended.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BatchItem<'a> {
@@ -139,6 +157,8 @@ pub(crate) struct BatchRegions<'a> {
     regions: BTreeMap<(KeyspaceId, usize), LockedRegion<'a>>,
     /// The slot of each item and whether its link is long, if it has one.
     links: Vec<Option<(Slot, bool)>>,
+    /// The chain that begins with these items.
+    anew: Option<(KeyspaceId, ReadChain)>,
 }
 
 /// The outcome of [`BatchRegions::lock`].
@@ -190,7 +210,30 @@ impl<'a> BatchRegions<'a> {
             }
             links.push(Some((slot, link.is_long)));
         }
-        Ok(Locked::Done(Self { regions, links }))
+        Ok(Locked::Done(Self { regions, links, anew: None }))
+    }
+
+    /// Locks the region of a chain that was read, which is to become a chain of these items alone. `None` if it
+    /// `is_checked` and not as it was any more. The caller holds the locks of all shards, and the segment is
+    /// [noted](LinkedStore::note).
+    pub fn lock_anew(
+        items: &[BatchItem<'a>],
+        linked: &LinkedStore,
+        read: &ReadChain,
+        is_checked: bool,
+    ) -> Option<Self> {
+        let (chain, _) = items.first()?.chained?;
+        let mut region = chain.directory.lock_region(read.region);
+        region.grow_to(linked.slots.number);
+        if is_checked && !region.is_still(read) {
+            return None;
+        }
+        let keyspace = chain.keyspace();
+        Some(Self {
+            regions: BTreeMap::from([((keyspace, read.region), region)]),
+            links: vec![Some((read.slot, false)); items.len()],
+            anew: Some((keyspace, *read)),
+        })
     }
 
     /// Bytes of the batch's record.
@@ -218,6 +261,9 @@ impl<'a> BatchRegions<'a> {
         items: &[BatchItem<'_>],
         start: u64,
     ) -> (Vec<u8>, Vec<usize>) {
+        if let Some((keyspace, read)) = self.anew {
+            self.regions.get_mut(&(keyspace, read.region)).expect("it was locked").clear(read.slot);
+        }
         let mut batch = LinkedBatch::default();
         for (item, link) in items.iter().zip(&self.links) {
             let (Some((slot, is_long)), Some((chain, _))) = (*link, item.chained) else {

@@ -10,13 +10,15 @@ use alluvium_model::{ChainedDirectory, ChainedSpec};
 use smallvec::SmallVec;
 
 use super::address::Address;
+use super::long_chains::LongChains;
 use super::passes::Passes;
+use super::read_chain::{ReadChain, RegionHeads};
 use super::sample::LiveSample;
 use crate::item::Link;
 
 /// log2 of the number of regions.
 const REGION_BITS: u32 = 8;
-const REGIONS: u64 = 1 << REGION_BITS;
+const REGIONS: u64 = Directory::REGIONS as u64;
 /// Minimum slots of a region.
 const SLOTS_MIN: u64 = 4;
 /// Bytes of a pointer once four do not suffice.
@@ -37,10 +39,14 @@ pub(crate) struct Directory {
     bytes: AtomicUsize,
     /// Behind the segment to which records were appended last.
     end: AtomicU64,
+    /// Heads in front of this address were cleared, or are about to be.
+    start: AtomicU64,
     /// What is live.
     pub sample: LiveSample,
     /// When the log is collected.
     pub passes: Passes,
+    /// Chains that lookups found long.
+    pub long_chains: LongChains,
 }
 
 /// In which of two chains a key is, found out when their heads were these.
@@ -66,6 +72,9 @@ pub(crate) struct LockedRegion<'d> {
 }
 
 impl Directory {
+    /// Number of regions.
+    pub const REGIONS: usize = 1 << REGION_BITS;
+
     /// Empty chains: `slots` in each region.
     pub fn new(keyspace: KeyspaceId, spec: ChainedSpec, slots: u64) -> Self {
         let region = ChainRegion::new(shape(&spec, spec.pointer_bytes as usize), REGION_BITS, slots as usize);
@@ -78,26 +87,31 @@ impl Directory {
             regions,
             bytes,
             end: AtomicU64::new(0),
+            start: AtomicU64::new(0),
             sample: LiveSample::default(),
             passes: Passes::default(),
+            long_chains: LongChains::default(),
         }
     }
 
     /// The same chains, which do not change, for a snapshot. Each region is copied when it changes next.
     pub fn at_present(&self) -> Self {
-        let Self { keyspace, spec, regions, bytes, end, .. } = self;
+        let Self { keyspace, spec, regions, bytes, end, start, .. } = self;
         let copy = |region: &Mutex<Arc<ChainRegion>>| {
             Mutex::new(region.lock().expect("no panic while held").clone())
         };
         let (bytes, end) = (bytes.load(Ordering::Relaxed), end.load(Ordering::Acquire));
+        let start = start.load(Ordering::Acquire);
         Self {
             keyspace: *keyspace,
             spec: *spec,
             regions: regions.iter().map(copy).collect(),
             bytes: AtomicUsize::new(bytes),
             end: AtomicU64::new(end),
+            start: AtomicU64::new(start),
             sample: LiveSample::default(),
             passes: Passes::default(),
+            long_chains: LongChains::default(),
         }
     }
 
@@ -148,13 +162,25 @@ impl Directory {
         region.region.chains_of(hash).filter_map(|(_, head)| end.before(head.0, bytes)).collect()
     }
 
-    /// Clears what the chains have before `oldest`: chains whose youngest record is older end.
-    pub fn forget_before(&self, oldest: Address) {
+    /// Where the chains start that readers of current versions know. Chains of older versions, which start before,
+    /// may have been cleared when a lock of their region was taken before this call.
+    pub fn start(&self) -> Address {
+        Address::from_raw(self.start.load(Ordering::Acquire))
+    }
+
+    /// Tells readers that chains will be cleared before `oldest`, which is where current versions start.
+    pub fn start_at(&self, oldest: Address) {
+        self.start.fetch_max(oldest.to_raw(), Ordering::AcqRel);
+    }
+
+    /// Clears what the chains have before `oldest`: chains whose youngest record is older end. Call
+    /// [`Directory::start_at`] before.
+    pub fn clear_before(&self, oldest: Address) {
         for number in 0..self.regions.len() {
             let mut region = self.lock_region(number);
             for slot in (0..region.region.len()).map(Slot) {
                 if region.head(slot).is_some_and(|head| head < oldest) {
-                    region.change().replace(slot, None, []);
+                    region.clear(slot);
                 }
             }
         }
@@ -199,6 +225,22 @@ impl LockedRegion<'_> {
         }
         let grown = self.region.memory_bytes() - before;
         self.directory.bytes.fetch_add(grown as usize, Ordering::Relaxed);
+    }
+
+    /// The heads of the region of this number, as they are now. The region is copied when it changes next while they
+    /// exist.
+    pub fn heads(&self, number: usize) -> RegionHeads {
+        RegionHeads::new(number, self.region.clone(), self.directory.end())
+    }
+
+    /// Whether the chain is as it was when it was read.
+    pub fn is_still(&self, read: &ReadChain) -> bool {
+        self.region.len() == read.slots && self.head(read.slot) == Some(read.head)
+    }
+
+    /// Ends a chain in front of the next record.
+    pub fn clear(&mut self, slot: Slot) {
+        self.change().replace(slot, None, []);
     }
 
     fn change(&mut self) -> &mut ChainRegion {
@@ -303,7 +345,7 @@ impl LockedRegion<'_> {
         let Some(slot) = self.slot(hash, link.is_in_second) else { return };
         if self.head(slot).is_none_or(|head| head < record) {
             if link.pointer == 0 {
-                self.change().replace(slot, None, []);
+                self.clear(slot);
             }
             self.push(slot, hash, record);
         }

@@ -5,15 +5,18 @@ mod address;
 mod append;
 mod chain;
 mod directory;
+mod long_chains;
 mod passes;
+mod read_chain;
 mod records;
 mod sample;
 mod walk;
 
 pub(crate) use address::{Address, SEGMENT_BYTES_MAX};
-pub(crate) use append::{Appended, BatchItem, BatchRegions, Locked};
+pub(crate) use append::{Appended, BatchItem, BatchRegions, LINKED_EXTRA_BYTES_MAX, Locked};
 pub(crate) use chain::{Chain, ChainFile};
 pub(crate) use directory::{Decision, Directory};
+pub(crate) use read_chain::{ReadChain, RegionHeads, are_together};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use records::linked_of;
 pub(crate) use records::{Linked, for_each_linked};

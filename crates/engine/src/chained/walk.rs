@@ -20,7 +20,8 @@ const TAIL_BYTES: u64 = 256;
 /// A lookup in the chains of one key, young to old: yields what to read until the caller finds the key.
 ///
 /// The version was loaded before the heads of the chains were. So a record that is younger than its segments was
-/// written or moved meanwhile, and the lookup begins again with the current version.
+/// written or moved meanwhile, and if the chains start behind the version's oldest segment now, records of that one may
+/// be in levels of a younger version. In both cases the lookup begins again with the current version.
 #[derive(Debug)]
 pub(crate) struct ChainWalk<'v> {
     version: &'v Version,
@@ -28,6 +29,8 @@ pub(crate) struct ChainWalk<'v> {
     /// Where the chains are to be walked on, the next one last.
     next: Heads,
     oldest: Address,
+    /// Whether the chains may have been cleared before `oldest`'s version was gone.
+    is_late: bool,
     /// Bytes that the next record takes if they are known to exceed what is usually read.
     record_bytes: usize,
 }
@@ -65,24 +68,35 @@ impl<'v> ChainWalk<'v> {
     /// A walk of the chains that may have a key of this hash. Returns `None` if none may.
     pub fn new(version: &'v Version, chain: &'v Chain, hash: KeyHash) -> Option<Self> {
         let mut next = chain.directory.heads(hash);
-        if next.is_empty() {
-            return None;
-        }
         next.reverse();
-        Some(Self::over(version, chain, next))
+        let walk = Self::over(version, chain, next);
+        (walk.is_late || !walk.next.is_empty()).then_some(walk)
     }
 
-    /// A walk of these chains.
+    /// A walk of the chains with these heads, which were just loaded.
     pub fn over(version: &'v Version, chain: &'v Chain, next: Heads) -> Self {
         let log = version.log_stores.last().map(|store| store.segment.id);
-        Self { version, chain, next, oldest: chain.oldest(log), record_bytes: 0 }
+        let oldest = chain.oldest(log);
+        Self { version, chain, next, oldest, is_late: chain.directory.start() > oldest, record_bytes: 0 }
     }
 
     /// The next step.
     ///
     /// # Errors
-    /// [`Error::MissingFile`] if a record is in a segment that is younger than the version.
+    /// [`Error::MissingFile`] if a record is in a segment that is younger than the version, or may have been in one that
+    /// is gone.
     pub fn step(&mut self, key: &[u8]) -> Result<Step<'v>> {
+        self.step_by(|_, item| item.item.key == key)
+    }
+
+    /// The same, up to a record in memory that is wanted.
+    pub fn step_by(
+        &mut self,
+        mut is_wanted: impl FnMut(Address, &EncodedItem<'_>) -> bool,
+    ) -> Result<Step<'v>> {
+        if self.is_late {
+            return Err(Error::MissingFile { file: format!("log segment {}", self.oldest.segment()) });
+        }
         loop {
             let Some(&address) = self.next.last() else { return Ok(Step::End) };
             if address < self.oldest {
@@ -112,7 +126,7 @@ impl<'v> ChainWalk<'v> {
                 return Err(unsound(segment.name(), address, "none"));
             };
             self.follow(address, &link, segment.name())?;
-            if item.item.key == key {
+            if is_wanted(address, &item) {
                 // A batch may be visible in part only.
                 segment.indexing.wait(address.offset() as u32);
                 return Ok(Step::Item(item.item));
@@ -130,22 +144,43 @@ impl<'v> ChainWalk<'v> {
         read: &ChainRead<'v>,
         bytes: &'a [u8],
         key: &[u8],
-    ) -> Result<Option<(Item<'a>, Address)>> {
-        let Some(&address) = self.next.last() else { return Ok(None) };
+    ) -> Result<Option<Item<'a>>> {
+        self.search_by(read, bytes, |_, item| item.item.key == key)
+    }
+
+    /// The same up to a record that is wanted. Follows the chain as far as it is in `bytes`.
+    pub fn search_by<'a>(
+        &mut self,
+        read: &ChainRead<'v>,
+        bytes: &'a [u8],
+        mut is_wanted: impl FnMut(Address, &EncodedItem<'_>) -> bool,
+    ) -> Result<Option<Item<'a>>> {
         let name = read.file.name();
         let end = ((read.file.bytes - read.offset) as usize).min(bytes.len());
-        let record = bytes.get((address.offset() - read.offset) as usize..end).unwrap_or_default();
-        match find(read.file.seed, record, true, self.chain) {
-            Ok(Found::Record { item, link }) => {
-                self.follow(address, &link, name)?;
-                Ok((item.item.key == key).then_some((item.item, address)))
+        let is_present = |address: Address| {
+            let place = read.offset..read.offset + end as u64;
+            address.segment() == read.file.segment && place.contains(&address.offset())
+        };
+        while let Some(&address) = self.next.last()
+            && address >= self.oldest
+            && is_present(address)
+        {
+            let record = &bytes[(address.offset() - read.offset) as usize..end];
+            match find(read.file.seed, record, true, self.chain) {
+                Ok(Found::Record { item, link }) => {
+                    self.follow(address, &link, name)?;
+                    if is_wanted(address, &item) {
+                        return Ok(Some(item.item));
+                    }
+                }
+                Ok(Found::Longer(len)) if read.offset + (bytes.len() as u64) < read.file.bytes => {
+                    self.record_bytes = len.max(record.len() + PAGE_BYTES);
+                    return Ok(None);
+                }
+                _ => return Err(unsound(name, address, "none")),
             }
-            Ok(Found::Longer(len)) if read.offset + (bytes.len() as u64) < read.file.bytes => {
-                self.record_bytes = len.max(bytes.len() + PAGE_BYTES);
-                Ok(None)
-            }
-            _ => Err(unsound(name, address, "none")),
         }
+        Ok(None)
     }
 
     fn follow(&mut self, address: Address, link: &Link, name: &str) -> Result<()> {

@@ -188,7 +188,12 @@ fn relocate(
             let item = item.filter(|item| Reference::all_of(item).contains(&reference))?;
             let LargeValue { pieces, tail } = LargeValue::decode(item.value)?;
             Some((Metadata::of(item), Moment::Now(shared).is_live(item), pieces, tail.to_vec()))
-        })?;
+        });
+        let found = match found {
+            // It is in a younger version.
+            Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => continue,
+            found => found?,
+        };
         let Some((metadata, is_live, mut pieces, tail)) = found else { return Ok(Relocation::Done) };
         let Metadata { flags, expires_at_ms } = metadata;
         // The other records of the value are not moved.

@@ -16,6 +16,7 @@ use crate::file_names::table_file_name;
 use crate::level::{Run, TableFile, Version};
 use crate::log::{LogStore, Segment, SegmentHeader, record, segment};
 use crate::manifest::Edit;
+use crate::planted_race::PlantedRace;
 use crate::table::{SegmentSpan, TableWriter, WRITES_MAX};
 
 /// Whether the keyspace has chains that its plan does not demand, and that no log store needs.
@@ -83,11 +84,21 @@ pub(crate) fn drain_oldest(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
         run.iter().for_each(|run| next.body.push_run(run.clone()));
         next
     });
-    if let Some((chain, oldest)) = keyspace.version.load().oldest_of_chains() {
-        chain.directory.forget_before(oldest);
-    }
+    clear_chains(shared, keyspace);
     shared.drop_chain_files(&version);
     Ok(true)
+}
+
+/// Clears heads of chains that are in segments which the current version does not have any more.
+pub(super) fn clear_chains(shared: &Shared, keyspace: &KeyspaceShared) {
+    let version = keyspace.version.load();
+    let Some((chain, oldest)) = version.oldest_of_chains() else { return };
+    // Readers of older versions do not take a chain that was cleared for one that never had the key.
+    if !shared.planted_bugs.has(PlantedRace::ClearUntold) {
+        chain.directory.start_at(oldest);
+    }
+    chain.directory.clear_before(oldest);
+    chain.directory.widen_if_needed(oldest);
 }
 
 /// A log store with the newest items of all keys in a segment, without links. Nobody else knows of it.
@@ -158,4 +169,37 @@ fn is_due(version: &Version) -> bool {
     let linked = version.log_stores.iter().filter(|store| store.linked().is_some()).count();
     // Frozen stores with links become files first.
     !chain.files.is_empty() || linked == 0 || version.active().linked().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_model::{ChainedSpec, Plan};
+
+    use crate::chained::ChainWalk;
+    use crate::{Db, Error, KeyspaceOptions};
+
+    #[test]
+    fn a_reader_of_an_older_version_begins_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::builder(directory.path()).background(false).chained_plans(true).open().unwrap();
+        let options = KeyspaceOptions::default().with_plan(Plan::Chained(ChainedSpec::of_length(1.0)));
+        let keyspace = db.keyspace_with("chained", &options).unwrap();
+        keyspace.insert("key", "value").unwrap();
+        db.flush().unwrap();
+        let state = &keyspace.shared;
+        let (old, hash) = (state.version.load_full(), state.hasher.hash(b"key"));
+        let chain = old.chain.as_ref().unwrap();
+        assert_eq!(chain.files.len(), 1);
+        keyspace.change_plan(&Plan::named("silt").unwrap()).unwrap();
+        while db.run_background_job().unwrap() {}
+        assert!(state.version.load().chain.is_none());
+        // The directory no longer has the key's chain, which the old version needs.
+        assert!(chain.directory.heads(hash).is_empty());
+        let step = ChainWalk::new(&old, chain, hash).unwrap().step(b"key").map(drop);
+        assert!(matches!(step, Err(Error::MissingFile { .. })), "{step:?}");
+        assert_eq!(keyspace.get("key").unwrap().as_deref(), Some(&b"value"[..]));
+        let mut found = Vec::new();
+        keyspace.get_each(["key"], 4, |_, value| found.push(value.map(<[u8]>::to_vec))).unwrap();
+        assert_eq!(found, [Some(b"value".to_vec())]);
+    }
 }

@@ -3,6 +3,7 @@
 use super::collect::{collect, collect_is_due, garbage_pressure};
 use super::drain::{drain, drain_is_due};
 use super::relocate::{chains_are_due, chains_pressure, collect_chains};
+use super::rewrite_chains::{long_chains_are_due, rewrite_all_chains, rewrite_long_chain};
 use super::{
     convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_index_due, is_moving,
     make_next_index, merge, pick, pick_any, pick_garbage, pressure, replan, replan_is_due,
@@ -54,6 +55,13 @@ pub(crate) const JOBS: &[Job] = &[
         is_due: is_index_due,
         run: make_next_index,
         run_undue: make_next_index,
+        pressure: none,
+    },
+    Job {
+        thread: JobThread::Collect,
+        is_due: long_chains_are_due,
+        run: rewrite_long_chain,
+        run_undue: |shared| rewrite_all_chains(shared).map(|()| false),
         pressure: none,
     },
     Job {

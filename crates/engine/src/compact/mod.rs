@@ -22,6 +22,8 @@ mod prefix_cut;
 mod relocate;
 mod repeats;
 mod replan;
+mod rewrite_chain;
+mod rewrite_chains;
 mod shapes;
 mod spill;
 mod spilled;

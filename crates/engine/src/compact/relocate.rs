@@ -18,6 +18,7 @@ use alluvium_base::SegmentId;
 use alluvium_io::AlignedBuffer;
 use alluvium_io::sync::atomic::Ordering;
 
+use super::drain::clear_chains;
 use crate::blob::{Reference, ReferenceCounts};
 use crate::chained::{Chain, ChainFile, Linked};
 use crate::core::{KeptPieces, KeyspaceShared, Moment, Shared, Witness, write_item};
@@ -48,9 +49,8 @@ pub(crate) fn chain_pressure(shared: &Shared, version: &Version) -> f64 {
     if chain.files.len() <= YOUNGER_MIN || chain.bytes() <= shared.settings.garbage_bytes_min {
         return 0.0;
     }
-    let (directory, oldest) = (&chain.directory, chain.files[0].segment);
-    let share_max = directory.spec.garbage_share_max;
-    let passes = &directory.passes;
+    let (passes, oldest) = (&chain.directory.passes, chain.files[0].segment);
+    let share_max = version.body.plan().log.chained.unwrap_or(chain.directory.spec).garbage_share_max;
     if !passes.covers(oldest) && !passes.have_passed(share_max * chain.bytes() as f64) {
         return 0.0;
     }
@@ -216,7 +216,10 @@ impl<'a> Candidates<'a> {
             loop {
                 let version = keyspace.version.load_full();
                 let newest = version.chain.as_ref().and_then(|chain| chain.files.last());
-                if newest.is_none_or(|file| file.segment > searched) {
+                let is_searched = newest.is_some_and(|file| {
+                    file.segment <= searched || shared.planted_bugs.has(PlantedRace::MoveUnsearched)
+                });
+                if !is_searched {
                     return Ok(false);
                 }
                 // A close, a clear or a change of another kind begins an epoch, and the witness proves nothing.
@@ -242,7 +245,9 @@ impl<'a> Candidates<'a> {
                     _ => Default::default(),
                 };
                 let kept = KeptPieces::remember(shared, pieces);
-                if write_item(shared, keyspace, hash, &moved, Some(witness))?.is_some() {
+                let witness =
+                    Some(witness).filter(|_| !shared.planted_bugs.has(PlantedRace::MoveWithoutWitness));
+                if write_item(shared, keyspace, hash, &moved, witness)?.is_some() {
                     kept.commit();
                     let bytes = moved.encoded_len();
                     shared.counters.chained_bytes_moved.fetch_add(bytes as u64, Ordering::Relaxed);
@@ -295,10 +300,7 @@ fn drop_oldest(
         next
     });
     shared.blobs.count_losses(&counts);
-    if let Some((chain, oldest)) = keyspace.version.load().oldest_of_chains() {
-        chain.directory.forget_before(oldest);
-        chain.directory.widen_if_needed(oldest);
-    }
+    clear_chains(shared, keyspace);
     shared.drop_chain_files(&before);
     shared.counters.chained_segments_collected.fetch_add(1, Ordering::Relaxed);
     Ok(true)

@@ -63,7 +63,8 @@ impl Count {
                 self.looked_up += 1;
                 self.found += u32::from(is_there);
             }
-            Err(Error::Corruption(_) | Error::Io { .. }) => {}
+            // An item may have moved to a version that is younger.
+            Err(Error::Corruption(_) | Error::Io { .. } | Error::MissingFile { .. }) => {}
             Err(error) => return Err(error),
         }
         Ok(())

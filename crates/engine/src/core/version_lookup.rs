@@ -114,7 +114,7 @@ impl<'v> VersionLookup<'v> {
         key: &[u8],
     ) -> Result<Option<Item<'a>>> {
         match (read, &mut self.chains) {
-            (Read::Chain(read), Some(chains)) => Ok(chains.search(read, bytes, key)?.map(|(item, _)| item)),
+            (Read::Chain(read), Some(chains)) => chains.search(read, bytes, key),
             (Read::Chain(_), None) => Ok(None),
             (Read::Table(section, read), _) => self.levels.search(section, *read, bytes, key),
         }

@@ -11,7 +11,7 @@ use super::condition::Precondition;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, count_put, note_hidden};
 use super::write::{blob_bytes, check_item};
-use crate::chained::{BatchItem, BatchRegions, Decision, Locked};
+use crate::chained::{BatchItem, BatchRegions, Decision, LINKED_EXTRA_BYTES_MAX, Locked};
 use crate::core::{KeyspaceShared, Witness, decide};
 use crate::error::{Error, Result};
 use crate::item::{Item, ItemKind};
@@ -19,9 +19,6 @@ use crate::level::Version;
 use crate::log::{Position, record};
 use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
-
-/// Bytes that the record of a batch with links may take beside itself: a mark, a filler and the numbers of slots.
-const LINKED_EXTRA_BYTES_MAX: usize = 1 << 10;
 
 /// Writes to any keyspaces of one database, collected in memory until [`Batch::commit`].
 ///

@@ -3,7 +3,7 @@
 use alluvium_io::{AlignedBuffer, Completed, Operation, Pipeline};
 
 use super::keyspace::Keyspace;
-use super::lookups::{Lookups, PageReads};
+use super::lookups::{Lookups, PageReads, none_moved};
 use super::read::View;
 use super::snapshot::KeyspaceSnapshot;
 use crate::core::{HeldMemory, Moment, Read, Shared};
@@ -68,7 +68,11 @@ impl Keyspace {
                 Ok(())
             };
             shared.check_open()?;
-            lookups.find_each(&view, keys.by_ref().take(KEYS_PER_VERSION), visit)?;
+            let moved = lookups.find_each(&view, keys.by_ref().take(KEYS_PER_VERSION), visit)?;
+            for (key, _) in moved {
+                let value = self.get(&key)?;
+                found(key, value.as_deref());
+            }
         }
         Ok(())
     }
@@ -85,11 +89,12 @@ impl KeyspaceSnapshot {
         self.with_view(|view| {
             view.shared.check_open()?;
             let mut lookups = Lookups::new(Stream::new(view.shared, in_flight));
-            lookups.find_each(&view, keys.into_iter(), |key, item| {
+            let moved = lookups.find_each(&view, keys.into_iter(), |key, item| {
                 let value = item.map(|item| view.value_of(key.as_ref(), item)).transpose()?;
                 found(key, value.as_deref());
                 Ok(())
-            })
+            })?;
+            none_moved(moved)
         })
     }
 }

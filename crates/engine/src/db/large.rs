@@ -9,7 +9,7 @@ use alluvium_io::sync::atomic::Ordering;
 
 use super::keyspace::Keyspace;
 use super::pieces::PieceReader;
-use super::read::View;
+use super::read::{View, retry_when_moved};
 use super::write::check_lengths;
 use crate::blob::{Blobs, INLINE_KEY_BYTES_MAX, LargeValue, RecordReader, Reference, StoredKey, is_stand_in};
 use crate::core::{KeyspaceShared, LOOKUP_BYTES_MIN, PendingRecord, RecordWriter, Shared, find, write_item};
@@ -196,14 +196,15 @@ fn look_up_hidden(shared: &Shared, keyspace: &KeyspaceShared, hash: KeyHash, ite
     if !is_large && !keyspace.hides_large.load(Ordering::Relaxed) {
         return Ok(());
     }
-    let version = keyspace.version.load();
-    let store = version.active();
-    if store.find(store.shard(hash), hash, item.key)?.is_some() {
-        // It is counted exactly when the index changes.
-        return Ok(());
-    }
-    let reads = &shared.counters.lookup_page_reads;
-    let hidden = find(&version, reads, hash, item.key, |item| item.map(Reference::all_of))?;
+    let hidden = retry_when_moved(keyspace, |version| {
+        let store = version.active();
+        if store.find(store.shard(hash), hash, item.key)?.is_some() {
+            // It is counted exactly when the index changes.
+            return Ok(None);
+        }
+        let reads = &shared.counters.lookup_page_reads;
+        find(version, reads, hash, item.key, |item| item.map(Reference::all_of))
+    })?;
     hidden.into_iter().flatten().for_each(|reference| shared.blobs.hide(&reference));
     Ok(())
 }

@@ -9,7 +9,7 @@ use alluvium_io::{AlignedBuffer, Completed};
 use super::read::View;
 use crate::blob::StoredKey;
 use crate::core::{Next, Read, RowBuffer, VersionLookup, find_in_log};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::item::Item;
 
 /// How the pages of many lookups are read.
@@ -58,6 +58,9 @@ struct Flight<'v, K> {
     read: Read<'v>,
 }
 
+/// Keys whose items have left the segments of the version since it was loaded, with what a lookup of them met.
+pub(super) type Moved<K> = Vec<(K, Error)>;
+
 /// The lookups by the tokens of their reads.
 struct Flights<'v, K> {
     flying: Vec<Option<Flight<'v, K>>>,
@@ -80,19 +83,21 @@ impl<R> Lookups<R> {
         Self { keeps_rows: true, ..Self::in_tables(reads) }
     }
 
-    /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
+    /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known. Returns
+    /// the keys that it was not called with, because a later version knows where they are.
     pub fn find_each<'v, K: AsRef<[u8]>>(
         &mut self,
         view: &View<'v>,
         mut keys: impl Iterator<Item = K>,
         mut visit: impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
-    ) -> Result<()>
+    ) -> Result<Moved<K>>
     where
         R: PageReads<'v>,
     {
         let mut flights: Flights<'_, K> = Flights { flying: Vec::new(), free: Vec::new() };
         let in_flight_max = self.reads.in_flight_max();
         let mut ready = VecDeque::new();
+        let mut moved = Moved::new();
         loop {
             // The device comes first: finished reads make room for prepared ones before either is processed. All of
             // them are started with one system call, since on virtual machines each start stops the processor for as
@@ -114,14 +119,20 @@ impl<R> Lookups<R> {
                 let found = lookup.search(&read, &mut buffer, &stored_key)?;
                 let known = match found {
                     Some(item) => Some(item),
-                    None => match lookup.next(&stored_key)? {
-                        Next::Read(read) => {
+                    None => match lookup.next(&stored_key) {
+                        Ok(Next::Read(read)) => {
                             ready.push_back(Flight { key, lookup, read });
                             self.buffers.push(buffer);
                             continue;
                         }
-                        Next::Item(item) => Some(item),
-                        Next::End => None,
+                        Err(error @ Error::MissingFile { .. }) => {
+                            moved.push((key, error));
+                            self.buffers.push(buffer);
+                            continue;
+                        }
+                        Ok(Next::Item(item)) => Some(item),
+                        Ok(Next::End) => None,
+                        Err(error) => return Err(error),
                     },
                 };
                 let is_present = known.as_ref().is_some_and(|item| !item.is_tombstone());
@@ -132,7 +143,7 @@ impl<R> Lookups<R> {
                 self.buffers.push(buffer);
             }
             while ready.len() < in_flight_max
-                && let Some(flight) = self.first_read(view, &mut keys, &mut visit)?
+                && let Some(flight) = self.first_read(view, &mut keys, &mut visit, &mut moved)?
             {
                 ready.push_back(flight);
                 idle = false;
@@ -140,7 +151,7 @@ impl<R> Lookups<R> {
             if idle {
                 match self.reads.wait() {
                     Some(done) => self.done.push(done),
-                    None => return Ok(()),
+                    None => return Ok(moved),
                 }
             }
         }
@@ -152,6 +163,7 @@ impl<R> Lookups<R> {
         view: &View<'v>,
         keys: &mut impl Iterator<Item = K>,
         visit: &mut impl FnMut(K, Option<&Item<'_>>) -> Result<()>,
+        moved: &mut Moved<K>,
     ) -> Result<Option<Flight<'v, K>>> {
         for key in keys {
             let stored_key = StoredKey::of(key.as_ref());
@@ -168,12 +180,15 @@ impl<R> Lookups<R> {
                 }
             }
             let mut lookup = VersionLookup::new(view.version, hash);
-            let known = match lookup.next(&stored_key)? {
-                Next::Read(read) => {
-                    return Ok(Some(Flight { key, lookup, read }));
+            let known = match lookup.next(&stored_key) {
+                Ok(Next::Read(read)) => return Ok(Some(Flight { key, lookup, read })),
+                Err(error @ Error::MissingFile { .. }) => {
+                    moved.push((key, error));
+                    continue;
                 }
-                Next::Item(item) => Some(item),
-                Next::End => None,
+                Ok(Next::Item(item)) => Some(item),
+                Ok(Next::End) => None,
+                Err(error) => return Err(error),
             };
             view.keyspace.table_lookups.count(known.as_ref().is_some_and(|item| !item.is_tombstone()));
             visit(key, known.as_ref().filter(|item| view.moment.is_live(item)))?;
@@ -197,6 +212,11 @@ impl<R> Lookups<R> {
         view.shared.counters.page_reads.fetch_add(1, Ordering::Relaxed);
         self.reads.submit(&read, buffer, token);
     }
+}
+
+/// The error of the first of these keys.
+pub(super) fn none_moved<K>(moved: Moved<K>) -> Result<()> {
+    moved.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 impl View<'_> {

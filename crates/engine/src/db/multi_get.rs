@@ -6,7 +6,7 @@ use alluvium_io::sync::atomic::Ordering;
 use alluvium_io::{AlignedBuffer, Completed, ReadRequest};
 
 use super::keyspace::Keyspace;
-use super::lookups::{Lookups, PageReads};
+use super::lookups::{Lookups, PageReads, none_moved};
 use super::read::{View, retry_when_moved};
 use crate::blob::{LargeValue, Reference};
 use crate::core::{Moment, Read, Shared};
@@ -123,7 +123,9 @@ impl View<'_> {
         let unknown = self.find_in_memory(keys, &mut visit)?;
         if !unknown.is_empty() {
             let mut lookups = Lookups::in_tables(Batch::new(self.shared, unknown.len()));
-            lookups.find_each(self, unknown.into_iter(), |unknown, item| visit(unknown.number, item))?;
+            let moved =
+                lookups.find_each(self, unknown.into_iter(), |unknown, item| visit(unknown.number, item))?;
+            none_moved(moved)?;
         }
         for large in large.chunks(self.shared.memory.budget().large_in_flight(LARGE_IN_FLIGHT_MAX)) {
             let items: Vec<_> =

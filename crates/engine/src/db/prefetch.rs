@@ -22,6 +22,7 @@ impl Keyspace {
                 return Ok(0);
             }
             let mut lookups = Lookups::to_keep(Batch::new(view.shared, unknown.len()));
+            // Keys whose items have moved meanwhile are read by the operations that follow.
             lookups.find_each(&view, unknown.into_iter(), |_, _| Ok(()))?;
             Ok(lookups.kept)
         })

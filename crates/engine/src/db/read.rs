@@ -169,9 +169,22 @@ impl View<'_> {
             self.keyspace.table_lookups.count(item.is_some_and(|item| !item.is_tombstone()));
             if pages_read > 0 {
                 self.fill_row(key, item, false);
+                self.note_walk(hash, pages_read);
             }
             found(item)
         })
+    }
+
+    /// Has the chains of a key written anew if a lookup read more of them than the plan says.
+    #[inline]
+    fn note_walk(&self, hash: KeyHash, pages_read: u32) {
+        if let Some(chain) = &self.version.chain
+            && let Some(reads_max) = self.version.body.plan().log.chained.and_then(|spec| spec.walk_reads_max)
+            && pages_read > reads_max
+            && chain.directory.long_chains.note(hash)
+        {
+            self.shared.scheduler.wake();
+        }
     }
 
     /// Calls `found` with what a row says about `key`; returns it if there is no row.

@@ -30,7 +30,7 @@ pub(crate) mod writer;
 
 pub(crate) use entry_bound::EntryBound;
 pub(crate) use header::SegmentHeader;
-pub(crate) use linked_store::Slots;
+pub(crate) use linked_store::{LinkedStore, Slots};
 pub(crate) use options::LogOptions;
 pub(crate) use recycler::Recycler;
 pub(crate) use refusal::Refusal;

@@ -70,7 +70,7 @@ pub(crate) struct Log {
     pub(super) commit: GroupCommit,
     /// How far the log would survive the death of the process, if writers wait for that. Locked by the one who writes.
     pub(super) written: Mutex<Position>,
-    pub(super) planted_bugs: PlantedBugs,
+    pub planted_bugs: PlantedBugs,
     pub(super) flush_wanted: AtomicBool,
     /// Why the disk counts as full, while it does.
     pub(super) full: Mutex<Option<String>>,

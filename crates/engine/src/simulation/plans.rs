@@ -70,7 +70,7 @@ impl Plans {
 }
 
 /// A plan of chains, with logs as small as those of `own`.
-fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
+pub(super) fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
     let directory = match rng.random() {
         true => ChainedDirectory::Base,
         false => ChainedDirectory::Enhanced { filter_bits: rng.random_range(1..9) },
@@ -79,6 +79,7 @@ fn random_chained(rng: &mut StdRng, own: &LevelsPlan) -> Plan {
         directory,
         garbage_share_max: rng.random_range(0.05..0.6),
         pointer_bytes: rng.random_range(4..6),
+        walk_reads_max: [None, Some(0), Some(1)][rng.random_range(0..3)],
         ..ChainedSpec::of_length([0.5, 1.0, 3.0, 10.0][rng.random_range(0..4)])
     };
     let log = LogSpec { chained: Some(spec), ..own.log };

@@ -24,6 +24,7 @@ fn specs() -> Vec<ChainedSpec> {
                 specs.push(ChainedSpec {
                     directory,
                     pointer_bytes,
+                    walk_reads_max: [None, Some(0), Some(2)][specs.len() % 3],
                     ..ChainedSpec::of_length(chain_length_mean)
                 });
             }
@@ -116,6 +117,9 @@ fn a_chained_keyspace_is_a_map() {
                 if rng.random_range(0..200) == 0 {
                     while rng.random_range(0..3) > 0 && db.run_background_job().unwrap() {}
                 }
+                if rng.random_range(0..3000) == 0 {
+                    db.compact().unwrap();
+                }
                 if rng.random_range(0..3000) == 0 && opening == 1 {
                     keyspace.clear().unwrap();
                     model.clear();
@@ -137,6 +141,48 @@ fn a_chained_keyspace_is_a_map() {
             check(&keyspace, &model, KEYS);
             assert!(db.verify().unwrap().problems.is_empty());
         }
+    }
+}
+
+/// Reads of a get of each key, on average.
+fn reads_per_get(db: &Db, keyspace: &Keyspace, keys: u32) -> f64 {
+    let before = db.stats().traffic.page_reads;
+    for number in 0..keys {
+        assert_eq!(keyspace.get(number.to_le_bytes()).unwrap(), Some(vec![number as u8; 48]));
+    }
+    (db.stats().traffic.page_reads - before) as f64 / f64::from(keys)
+}
+
+#[test]
+fn chains_that_were_written_anew_take_few_reads() {
+    const KEYS: u32 = 40_000;
+    for walk_reads_max in [None, Some(2)] {
+        let directory = tempfile::tempdir().unwrap();
+        let builder = Db::builder(directory.path()).durability(Durability::Buffered).background(false);
+        let db = builder.chained_plans(true).row_cache_bytes_max(0).expected_items(KEYS.into());
+        let db = db.open().unwrap();
+        let spec = ChainedSpec { walk_reads_max, ..ChainedSpec::of_length(10.0) };
+        let keyspace = db.keyspace_with("k", &options(spec)).unwrap();
+        for number in 0..KEYS {
+            keyspace.insert(number.to_le_bytes(), vec![number as u8; 48]).unwrap();
+        }
+        db.flush().unwrap();
+        let before = reads_per_get(&db, &keyspace, KEYS);
+        assert!(before > 4.0, "{before}");
+        match walk_reads_max {
+            None => db.compact().unwrap(),
+            // A few keys find all chains in turn.
+            Some(_) => {
+                for number in 0..KEYS {
+                    keyspace.get(number.to_le_bytes()).unwrap();
+                    while db.run_background_job().unwrap() {}
+                }
+            }
+        }
+        db.flush().unwrap();
+        let after = reads_per_get(&db, &keyspace, KEYS);
+        assert!(after < 1.6, "{walk_reads_max:?}: {before} before, {after} after");
+        assert!(db.verify().unwrap().problems.is_empty());
     }
 }
 

@@ -18,9 +18,14 @@ pub struct ChainedSpec {
     /// for each put that replaces an item, and more space, 1/(1 − g) (§4.6). Default 0.25.
     #[serde(default = "default_garbage_share")]
     pub garbage_share_max: f64,
-    /// Bytes of a pointer, which counts in units of 8 bytes: 4 reach 32 GiB of log, 5 reach 8 TiB. Default 4.
+    /// Bytes of a pointer, which counts in units of 4 bytes: 4 reach 16 GiB of log, 5 reach 4 TiB. Default 4.
     #[serde(default = "default_pointer_bytes")]
     pub pointer_bytes: u32,
+    /// Maximum device reads of a get of chains that stay as they are. After more, the chains are written anew in the
+    /// background, each at one place of the log (§4.6): that costs a rewrite of their items, and saves most reads of
+    /// later gets. `None`, the default: only `Db::compact` does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk_reads_max: Option<u32>,
 }
 
 /// What the directory of a chained plan has for a chain.
@@ -58,11 +63,12 @@ impl ChainedSpec {
             directory: ChainedDirectory::default(),
             garbage_share_max: default_garbage_share(),
             pointer_bytes: default_pointer_bytes(),
+            walk_reads_max: None,
         }
     }
 
     pub(super) fn validate(&self) -> Result<(), PlanError> {
-        let Self { chain_length_mean, directory, garbage_share_max, pointer_bytes } = *self;
+        let Self { chain_length_mean, directory, garbage_share_max, pointer_bytes, .. } = *self;
         let refuse = |reason: String| Err(PlanError(reason));
         if !(0.01..=255.0).contains(&chain_length_mean) {
             return refuse(format!("chain_length_mean {chain_length_mean}: 0.01 to 255 are supported"));
@@ -84,7 +90,7 @@ impl ChainedSpec {
 
 impl fmt::Display for ChainedSpec {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { chain_length_mean, directory, garbage_share_max, pointer_bytes } = self;
+        let Self { chain_length_mean, directory, garbage_share_max, pointer_bytes, walk_reads_max } = self;
         write!(out, "log chained from a directory, {chain_length_mean} keys a chain")?;
         match directory {
             ChainedDirectory::Base => {}
@@ -92,7 +98,11 @@ impl fmt::Display for ChainedSpec {
                 write!(out, ", the shorter of two, bloom {filter_bits}")?
             }
         }
-        write!(out, ", {}-byte pointers, garbage {garbage_share_max}", pointer_bytes)
+        write!(out, ", {pointer_bytes}-byte pointers, garbage {garbage_share_max}")?;
+        match walk_reads_max {
+            Some(reads) => write!(out, ", chains written anew after {reads} reads"),
+            None => Ok(()),
+        }
     }
 }
 

@@ -10,6 +10,7 @@ use rand::rngs::StdRng;
 
 use super::super::Failure;
 use super::super::disks::is_wrong;
+use super::super::plans::random_chained;
 use super::super::shape::{random_levels, semi_sorted_levels};
 use super::history::{History, State};
 use super::value::{FIRST_NUMBER, key, number_of, parse};
@@ -83,6 +84,8 @@ impl Shape {
         all.extend((0..3).map(|_| random_levels(rng, levels[0])));
         let plan = |levels| Plan::Levels(LevelsPlan { sharding, log, levels });
         let mut plans: Vec<Plan> = all.into_iter().map(plan).collect();
+        let own = LevelsPlan { sharding, log, levels: levels.clone() };
+        plans.extend((0..3).map(|_| random_chained(rng, &own)));
         let first = rng.random_range(0..plans.len());
         plans.swap(0, first);
         let semi_sorted_plans = (0..3).map(|_| plan(semi_sorted_levels(rng))).collect();
