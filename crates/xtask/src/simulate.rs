@@ -44,7 +44,8 @@ pub enum Kind {
 }
 
 /// Planted bugs that take hundreds of seeds or more: minutes on few processors.
-const RARE_BUGS: [&str; 3] = ["groups-beside-log", "drop-without-sync", "drop-beside-snapshots"];
+const RARE_BUGS: [&str; 4] =
+    ["groups-beside-log", "drop-without-sync", "drop-beside-snapshots", "clear-untold"];
 /// Seeds between the starts of two trials.
 const TRIAL_SEEDS: u64 = 1_000_000;
 

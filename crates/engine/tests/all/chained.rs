@@ -156,7 +156,7 @@ fn reads_per_get(db: &Db, keyspace: &Keyspace, keys: u32) -> f64 {
 #[test]
 fn chains_that_were_written_anew_take_few_reads() {
     const KEYS: u32 = 40_000;
-    for walk_reads_max in [None, Some(2)] {
+    for walk_reads_max in [None, Some(1)] {
         let directory = tempfile::tempdir().unwrap();
         let builder = Db::builder(directory.path()).durability(Durability::Buffered).background(false);
         let db = builder.chained_plans(true).row_cache_bytes_max(0).expected_items(KEYS.into());
@@ -171,7 +171,7 @@ fn chains_that_were_written_anew_take_few_reads() {
         assert!(before > 4.0, "{before}");
         match walk_reads_max {
             None => db.compact().unwrap(),
-            // A few keys find all chains in turn.
+            // Gets find all chains in turn.
             Some(_) => {
                 for number in 0..KEYS {
                     keyspace.get(number.to_le_bytes()).unwrap();
@@ -181,7 +181,7 @@ fn chains_that_were_written_anew_take_few_reads() {
         }
         db.flush().unwrap();
         let after = reads_per_get(&db, &keyspace, KEYS);
-        assert!(after < 1.6, "{walk_reads_max:?}: {before} before, {after} after");
+        assert!(after < 1.7, "{walk_reads_max:?}: {before} before, {after} after");
         assert!(db.verify().unwrap().problems.is_empty());
     }
 }
