@@ -8,7 +8,7 @@ use super::{
     convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_index_due, is_moving,
     make_next_index, merge, pick, pick_any, pick_garbage, pressure, replan, replan_is_due,
 };
-use crate::core::{Job, JobThread, Shared};
+use crate::core::{Job, JobThread, Shared, Writers};
 use crate::error::Result;
 
 /// All jobs, in the order in which a single thread does them.
@@ -19,6 +19,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: |shared| if shared.conversions_due() > 0 { convert(shared) } else { Ok(false) },
         run_undue: convert,
         pressure: none,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Merge,
@@ -26,14 +27,23 @@ pub(crate) const JOBS: &[Job] = &[
         run: drop_oldest,
         run_undue: nothing,
         pressure: Shared::dropping_pressure,
+        slows: Writers::All,
     },
-    Job { thread: JobThread::Merge, is_due: replan_is_due, run: replan, run_undue: nothing, pressure: none },
+    Job {
+        thread: JobThread::Merge,
+        is_due: replan_is_due,
+        run: replan,
+        run_undue: nothing,
+        pressure: none,
+        slows: Writers::All,
+    },
     Job {
         thread: JobThread::Merge,
         is_due: |shared| pick(shared).is_some(),
         run: |shared| merge_place(shared, pick(shared)),
         run_undue: |shared| merge_place(shared, pick_any(shared)),
         pressure,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Merge,
@@ -41,14 +51,23 @@ pub(crate) const JOBS: &[Job] = &[
         run: give_back_garbage,
         run_undue: |shared| drop_expired(shared).map(|()| false),
         pressure: none,
+        slows: Writers::All,
     },
-    Job { thread: JobThread::Merge, is_due: drain_is_due, run: drain, run_undue: drain, pressure: none },
+    Job {
+        thread: JobThread::Merge,
+        is_due: drain_is_due,
+        run: drain,
+        run_undue: drain,
+        pressure: none,
+        slows: Writers::All,
+    },
     Job {
         thread: JobThread::Merge,
         is_due: is_moving,
         run: follow_plan,
         run_undue: follow_plan,
         pressure: none,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Merge,
@@ -56,6 +75,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: make_next_index,
         run_undue: make_next_index,
         pressure: none,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Collect,
@@ -70,6 +90,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: collect_chains,
         run_undue: collect_chains,
         pressure: chains_pressure,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Collect,
@@ -77,6 +98,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: collect,
         run_undue: collect,
         pressure: garbage_pressure,
+        slows: Writers::OfLargeItems,
     },
     Job {
         thread: JobThread::Merge,
@@ -85,6 +107,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: |shared| Ok(shared.open_next_tables()),
         run_undue: nothing,
         pressure: none,
+        slows: Writers::All,
     },
 ];
 

@@ -7,6 +7,9 @@
 //! segment that is gone ends a chain, so that only live records are moved: of a log with a share g of garbage, fewer
 //! than 1 − g, because the oldest segment has more garbage than the others.
 //!
+//! If segments are small in relation to the log, several share a pass over the younger ones: as many as the largest
+//! segment has bytes, and at most an eighth of the log.
+//!
 //! Segments are collected old to young. A repair without a manifest would otherwise bring back what a tombstone in a
 //! younger segment removed ([decision 0058](../../../../docs/decisions/0058-what-dies-in-the-log-stays-there.md)).
 
@@ -33,14 +36,24 @@ use crate::planted_race::PlantedRace;
 const RECORD_BYTES: usize = 12;
 /// A segment is collected only if the log has at least this number beside it.
 const YOUNGER_MIN: usize = 1;
+/// Segments of the log for each that shares a pass.
+const SEGMENTS_PER_VICTIM: usize = 8;
 
-/// The newest records of all keys in a segment, by the leading halves of their hashes, as far as they may be live.
+/// A record in one of the segments that are collected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    /// Number of the segment, from the oldest on.
+    victim: u32,
+    offset: u32,
+}
+
+/// The newest records of all keys in the segments that are collected, by the leading halves of their hashes, as far as
+/// they may be live.
 struct Candidates<'a> {
-    bytes: &'a [u8],
-    /// Offsets of records.
-    offsets: HashMap<u64, u32>,
-    /// Those whose place another key has.
-    others: Vec<u32>,
+    bytes: &'a [AlignedBuffer],
+    places: HashMap<u64, Place>,
+    /// Those whose entry another key has.
+    others: Vec<Place>,
 }
 
 /// The garbage in a keyspace's chained log, in relation to what its plan allows: above 1, it is collected.
@@ -72,7 +85,7 @@ fn due(shared: &Shared) -> Option<Arc<KeyspaceShared>> {
     shared.all_keyspaces().into_iter().find(|keyspace| chain_pressure(shared, &keyspace.version.load()) > 1.0)
 }
 
-/// Collects the oldest segment of a keyspace with too much garbage; returns whether there was one.
+/// Collects the oldest segments of a keyspace with too much garbage; returns whether there was one.
 pub(crate) fn collect_chains(shared: &Shared) -> Result<bool> {
     let _only_one = shared.collect_lock.lock().expect("no panic while held");
     match due(shared) {
@@ -85,22 +98,24 @@ pub(crate) fn collect_chains(shared: &Shared) -> Result<bool> {
     }
 }
 
-/// Moves what is live in the oldest segment of a keyspace, and removes the segment.
+/// Moves what is live in the oldest segments of a keyspace, and removes these.
 fn collect_oldest(shared: &Shared, keyspace: &KeyspaceShared) -> Result<bool> {
     let version = keyspace.version.load_full();
     let Some(chain) = version.chain.clone() else { return Ok(false) };
-    let Some(victim) = chain.files.first().cloned() else { return Ok(false) };
-    if !chain.directory.passes.covers(victim.segment) {
+    let victims = victims(&chain, shared.log.active_segment().capacity());
+    let Some(oldest) = victims.first() else { return Ok(false) };
+    if !chain.directory.passes.covers(oldest.segment) {
         chain.directory.passes.begin(shared.log.active_segment().id);
     }
-    let _held = shared.hold_buffers(victim.bytes);
-    let bytes = read_whole(&victim)?;
-    let (mut candidates, counts) = Candidates::of(&bytes, &victim, keyspace)?;
+    let _held = shared.hold_buffers(victims.iter().map(|victim| victim.bytes).sum());
+    let bytes = victims.iter().map(|victim| read_whole(victim)).collect::<Result<Vec<_>>>()?;
+    let mut candidates = Candidates { bytes: &bytes, places: HashMap::new(), others: Vec::new() };
+    let counts = candidates.add_all(victims, keyspace)?;
     // Up to this segment, younger files were searched.
-    let mut searched = victim.segment;
+    let mut searched = victims.last().map_or(oldest.segment, |youngest| youngest.segment);
     loop {
         let version = keyspace.version.load_full();
-        let still = version.chain.as_ref().filter(|chain| has_oldest(chain, &victim));
+        let still = version.chain.as_ref().filter(|chain| has_oldest(chain, oldest));
         // The keyspace was cleared or dropped meanwhile.
         let Some(chain) = still else { return Ok(true) };
         candidates.drop_overwritten(shared, keyspace, chain, searched)?;
@@ -109,7 +124,23 @@ fn collect_oldest(shared: &Shared, keyspace: &KeyspaceShared) -> Result<bool> {
             break;
         }
     }
-    drop_oldest(shared, keyspace, &victim, counts)
+    for (victim, counts) in victims.iter().zip(counts) {
+        drop_oldest(shared, keyspace, victim, counts)?;
+    }
+    Ok(true)
+}
+
+/// The oldest files, which are collected together: one, or several that have at most this number of bytes.
+fn victims(chain: &Chain, bytes_max: u64) -> &[Arc<ChainFile>] {
+    let (mut count, mut bytes) = (0, 0);
+    for file in &chain.files[..chain.files.len() / SEGMENTS_PER_VICTIM] {
+        bytes += file.bytes;
+        if bytes > bytes_max {
+            break;
+        }
+        count += 1;
+    }
+    &chain.files[..count.max(1).min(chain.files.len())]
 }
 
 fn has_oldest(chain: &Chain, victim: &ChainFile) -> bool {
@@ -124,42 +155,51 @@ fn read_whole(file: &ChainFile) -> Result<AlignedBuffer> {
     Ok(bytes)
 }
 
-impl<'a> Candidates<'a> {
-    /// All keys of the keyspace in the segment; and what its records count as references to blobs.
-    fn of(bytes: &'a [u8], file: &ChainFile, keyspace: &KeyspaceShared) -> Result<(Self, ReferenceCounts)> {
-        let mut found = Self { bytes, offsets: HashMap::new(), others: Vec::new() };
-        file.for_each_linked(1 << 20, |linked| {
-            if let Linked::Record(record) = linked
-                && record.keyspace == keyspace.id
-            {
-                let hash = keyspace.hasher.hash(record.item.item.key);
-                found.add(hash.high(), record.address.offset() as u32, record.item.item.key);
+impl Candidates<'_> {
+    /// Adds all keys of the keyspace in the victims. Returns what the records of each count as references to blobs.
+    fn add_all(
+        &mut self,
+        victims: &[Arc<ChainFile>],
+        keyspace: &KeyspaceShared,
+    ) -> Result<Vec<ReferenceCounts>> {
+        let mut all_counts = Vec::with_capacity(victims.len());
+        for (victim, file) in (0..).zip(victims) {
+            file.for_each_linked(1 << 20, |linked| {
+                if let Linked::Record(record) = linked
+                    && record.keyspace == keyspace.id
+                {
+                    let key = record.item.item.key;
+                    let place = Place { victim, offset: record.address.offset() as u32 };
+                    self.add(keyspace.hasher.hash(key).high(), place, key);
+                }
+                Ok(())
+            })?;
+            // Younger victims have not replaced any of them yet.
+            let mut counts = ReferenceCounts::default();
+            for place in self.places().filter(|place| place.victim == victim) {
+                if let Some(item) = item_at(self.bytes, place) {
+                    counts.remove(&item);
+                }
             }
-            Ok(())
-        })?;
-        let mut counts = ReferenceCounts::default();
-        for offset in found.offsets() {
-            if let Some(item) = item_at(bytes, offset) {
-                counts.remove(&item);
-            }
+            all_counts.push(counts);
         }
-        Ok((found, counts))
+        Ok(all_counts)
     }
 
-    fn offsets(&self) -> impl Iterator<Item = u32> {
-        self.offsets.values().copied().chain(self.others.iter().copied())
+    fn places(&self) -> impl Iterator<Item = Place> {
+        self.places.values().copied().chain(self.others.iter().copied())
     }
 
     /// Adds the record of a key, which replaces an older one.
-    fn add(&mut self, hash: u64, offset: u32, key: &[u8]) {
+    fn add(&mut self, hash: u64, place: Place, key: &[u8]) {
         let bytes = self.bytes;
-        let is_key = |offset: u32| item_at(bytes, offset).is_some_and(|item| item.key == key);
-        match self.offsets.entry(hash) {
-            Entry::Vacant(place) => drop(place.insert(offset)),
-            Entry::Occupied(mut place) if is_key(*place.get()) => drop(place.insert(offset)),
+        let is_key = |place: Place| item_at(bytes, place).is_some_and(|item| item.key == key);
+        match self.places.entry(hash) {
+            Entry::Vacant(entry) => drop(entry.insert(place)),
+            Entry::Occupied(mut entry) if is_key(*entry.get()) => drop(entry.insert(place)),
             Entry::Occupied(_) => {
                 self.others.retain(|&other| !is_key(other));
-                self.others.push(offset);
+                self.others.push(place);
             }
         }
     }
@@ -167,10 +207,10 @@ impl<'a> Candidates<'a> {
     /// Removes a key.
     fn remove(&mut self, hash: u64, key: &[u8]) {
         let bytes = self.bytes;
-        let is_key = |offset: u32| item_at(bytes, offset).is_some_and(|item| item.key == key);
-        if let Some(&offset) = self.offsets.get(&hash) {
-            if is_key(offset) {
-                self.offsets.remove(&hash);
+        let is_key = |place: Place| item_at(bytes, place).is_some_and(|item| item.key == key);
+        if let Some(&place) = self.places.get(&hash) {
+            if is_key(place) {
+                self.places.remove(&hash);
             } else {
                 self.others.retain(|&other| !is_key(other));
             }
@@ -204,14 +244,11 @@ impl<'a> Candidates<'a> {
     /// Appends what is live to the log. Returns whether all is done: not if a segment has become a file meanwhile that
     /// was not searched.
     fn move_all(&mut self, shared: &Shared, keyspace: &KeyspaceShared, searched: SegmentId) -> Result<bool> {
-        let offsets: Vec<u32> = {
-            let mut offsets: Vec<u32> = self.offsets().collect();
-            offsets.sort_unstable();
-            offsets
-        };
-        for offset in offsets {
+        let mut places: Vec<Place> = self.places().collect();
+        places.sort_unstable();
+        for place in places {
             shared.check_refusal()?;
-            let Some(item) = item_at(self.bytes, offset) else { continue };
+            let Some(item) = item_at(self.bytes, place) else { continue };
             let hash = keyspace.hasher.hash(item.key);
             loop {
                 let version = keyspace.version.load_full();
@@ -263,9 +300,9 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// The item of the record at `offset` of a segment.
-fn item_at(bytes: &[u8], offset: u32) -> Option<Item<'_>> {
-    match record::decode(0, bytes.get(offset as usize..)?, false) {
+/// The item of a record in the segments with this content.
+fn item_at(bytes: &[AlignedBuffer], place: Place) -> Option<Item<'_>> {
+    match record::decode(0, bytes.get(place.victim as usize)?.get(place.offset as usize..)?, false) {
         Parsed::Record(Record::Item { item, .. }, _) => Some(item),
         _ => None,
     }

@@ -15,9 +15,19 @@ pub(crate) struct Job {
     pub run: fn(&Shared) -> Result<bool>,
     /// How far the work is behind; above 1, writers are slowed.
     pub pressure: fn(&Shared) -> f64,
+    /// Which writers are slowed.
+    pub slows: Writers,
     /// Does a piece of work that [`crate::Db::compact`] requests, whether due or not; returns whether there may be
     /// another.
     pub run_undue: fn(&Shared) -> Result<bool>,
+}
+
+/// Writers that are slowed while a kind of background work is behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Writers {
+    All,
+    /// Those of items in blob files.
+    OfLargeItems,
 }
 
 /// A thread for background work. Its work is done one piece at a time, by that thread or by others.
@@ -85,12 +95,7 @@ fn run_first<'a>(shared: &Shared, mut jobs: impl Iterator<Item = &'a Job>) -> Re
     outcome.unwrap_or(Ok(false))
 }
 
-/// How far the work of a thread is behind; above 1, writers are slowed.
-pub(crate) fn pressure_of_jobs(shared: &Shared, thread: JobThread) -> f64 {
-    shared
-        .jobs
-        .iter()
-        .filter(|job| job.thread == thread)
-        .map(|job| (job.pressure)(shared))
-        .fold(0.0, f64::max)
+/// How far the work is behind that slows these writers; above 1, they are slowed.
+pub(crate) fn pressure_of_jobs(shared: &Shared, slows: Writers) -> f64 {
+    shared.jobs.iter().filter(|job| job.slows == slows).map(|job| (job.pressure)(shared)).fold(0.0, f64::max)
 }

@@ -59,7 +59,7 @@ pub(crate) use failures::{Failures, Retry, pause_after};
 pub(crate) use find::{find, find_by, find_in_log, find_in_tables};
 pub(crate) use held_records::HeldRecords;
 pub(crate) use inherited::InheritedPressure;
-pub(crate) use job::{Job, JobThread, is_busy, run_all_undue, run_one};
+pub(crate) use job::{Job, JobThread, Writers, is_busy, run_all_undue, run_one};
 pub(crate) use kept_pieces::KeptPieces;
 pub(crate) use keyspace::{KeyspaceShared, LOOKUP_BYTES_MIN, linked_store, new_log_store};
 pub(crate) use keyspace_checks::{check_plan, complete_hasher};

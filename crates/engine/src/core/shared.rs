@@ -17,7 +17,7 @@ use alluvium_model::{LevelsPlan, PlanError};
 use super::counters::Counters;
 use super::disk_quota::DiskQuota;
 use super::failures::Failures;
-use super::job::{Job, pressure_of_jobs};
+use super::job::{Job, Writers, pressure_of_jobs};
 use super::keyspace::KeyspaceShared;
 use super::keyspace_checks::check_plan;
 use super::memory_limit::MemoryControl;
@@ -346,9 +346,9 @@ impl Shared {
         if !self.settings.background {
             return;
         }
-        let merges = pressure_of_jobs(self, JobThread::Merge);
+        let merges = pressure_of_jobs(self, Writers::All);
         self.throttle.update(self.conversions_due(), self.active_fill(), merges);
-        self.throttle.update_large(pressure_of_jobs(self, JobThread::Collect));
+        self.throttle.update_large(pressure_of_jobs(self, Writers::OfLargeItems));
     }
 
     /// How full the active segment is, from 0 to 1: by bytes or by its fullest index, whichever is more.

@@ -10,8 +10,10 @@ pub(crate) struct ChainLengths {
 
 /// Maximum length that is counted, as the number of standard deviations of one choice above the mean.
 const DEVIATIONS: f64 = 12.0;
-/// Steps per key and slot when two choices are integrated: an error of 10⁻⁹.
-const STEPS_PER_KEY: f64 = 64.0;
+/// Steps per key and slot when two choices are integrated: an error of 10⁻⁵.
+const STEPS_PER_KEY: f64 = 8.0;
+/// Maximum length of the shorter of two chains above the mean: the shares of longer ones fall double exponentially.
+const ABOVE_MEAN_MAX: f64 = 24.0;
 
 impl ChainLengths {
     /// One hash function: Poisson.
@@ -28,7 +30,7 @@ impl ChainLengths {
     /// The shorter of two chains: the fluid limit of Mitzenmacher (1996). With s_j the share of slots with at least j
     /// keys and t the keys per slot so far, ds_j/dt = s_{j−1}² − s_j².
     pub fn two_choice(mean: f64) -> Self {
-        let mut at_least = vec![0.0; lengths_max(mean)];
+        let mut at_least = vec![0.0; (mean + ABOVE_MEAN_MAX) as usize];
         at_least[0] = 1.0;
         let steps = (mean * STEPS_PER_KEY).ceil().max(1.0);
         let step = mean / steps;

@@ -14,11 +14,13 @@ pub struct ChainedSpec {
     /// What the directory has for a chain.
     #[serde(default)]
     pub directory: ChainedDirectory,
-    /// Share of the log that is garbage when collection begins, between 0 and 1. More means fewer rewrites, (1 − g)/g
-    /// for each put that replaces an item, and more space, 1/(1 − g) (§4.6). Default 0.25.
+    /// Share of the log that is garbage when collection begins, between 0 and 1. More means fewer rewrites and more
+    /// space, 1/(1 − g) (§4.6): with all keys alike, each put that replaces an item is written 6.2 times for 0.1, 2.6
+    /// times for 0.25 and 1.8 times for 0.4, if items have 64 bytes. Default 0.25.
     #[serde(default = "default_garbage_share")]
     pub garbage_share_max: f64,
-    /// Bytes of a pointer, which counts in units of 4 bytes: 4 reach 16 GiB of log, 5 reach 4 TiB. Default 4.
+    /// Bytes of a pointer: 4 reach 253 segments of log, 16 GiB of full ones; 5 reach 65,000. Pointers of 4 bytes become 5
+    /// when the log is longer. Default 4.
     #[serde(default = "default_pointer_bytes")]
     pub pointer_bytes: u32,
     /// Maximum device reads of a get of chains that stay as they are. After more, the chains are written anew in the

@@ -1,9 +1,10 @@
 //! [`PlanModel`]: computes what a plan costs from the plan, a workload and rules.
 
 use crate::error::{ModelError, within};
-use crate::models::{ChainDirectory, Component, Cost, Lookup, SkimpyStash, Stage, bloom_false_positive_rate};
-use crate::plan::{ChainedDirectory, ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
+use crate::models::{Component, Cost, Lookup, Stage, bloom_false_positive_rate};
+use crate::plan::{ChainedSpec, Filter, Index, LevelSpec, LevelsPlan, Plan, TableLayout};
 
+use super::chained_log::ChainedLog;
 use super::level_state::LevelState;
 use super::residency::{Residency, Structure};
 use super::rules::Rules;
@@ -352,45 +353,42 @@ impl PlanModel {
     }
 
     fn chained(&self, spec: &ChainedSpec) -> Result<PlanCost, ModelError> {
-        let written = self.workload.written_bytes();
-        let (directory, filter_bits) = match spec.directory {
-            ChainedDirectory::Base => (ChainDirectory::Base, 0),
-            ChainedDirectory::Enhanced { filter_bits } => (ChainDirectory::Enhanced, filter_bits),
-        };
-        let design = SkimpyStash {
-            chain_length: spec.chain_length_mean,
-            garbage_share: if self.workload.fresh_share < 1.0 { spec.garbage_share_max } else { 0.0 },
-            pointer_bytes: f64::from(spec.pointer_bytes),
-            filter_bits: f64::from(filter_bits),
-            item_bytes: written + self.rules.log_record_bytes,
-            ..SkimpyStash::new(directory)
-        };
-        let mut cost = design.cost(&self.workload.keys)?;
-        // The model counts records; what the user wrote is smaller.
-        let overhead = (written + self.rules.log_record_bytes) / written;
-        cost.writes.iter_mut().chain(&mut cost.space).for_each(|component| component.amount *= overhead);
         let stream = WriteStream { keys: self.workload.keys.clone(), fresh_share: self.workload.fresh_share };
-        cost.reads_per_get *= 1.0 - self.cached_share(&stream);
+        let cached = self.cached_share(&stream);
+        let log = ChainedLog::new(self, spec, stream);
+        let balance = log.balance();
+        let in_memory = (0.5 + self.rules.frozen_logs) * log.segment_records();
+        let (reads_per_get, reads_per_miss) = log.reads(log.parts(&balance), in_memory);
+        let item_bytes = log.live * self.workload.item.bytes();
+        // The segment that follows is created ahead.
+        let ahead = log.segment_records() * log.record_bytes(self.workload.written_bytes());
+        let cost = Cost {
+            writes: log.writes(balance.moved),
+            reads_per_get: (1.0 - cached) * reads_per_get,
+            reads_per_miss,
+            memory: log.memory(balance.records, self.rules.frozen_logs),
+            space: vec![
+                Component::new("chained log", balance.bytes / item_bytes),
+                Component::new("segment ahead", ahead / item_bytes),
+            ],
+        };
         let bytes_per_item = cost.bytes_per_item();
-        if bytes_per_item * stream.keys.keys() > self.memory_limit_bytes {
+        if bytes_per_item * log.live > self.memory_limit_bytes {
             return Err(ModelError::OutOfRange {
                 name: "memory-limit",
                 value: self.memory_limit_bytes,
                 expected: format!(
-                    "the directory takes {bytes_per_item:.3} bytes an item; make chains longer"
+                    "directory and log index take {bytes_per_item:.3} bytes an item; make chains longer"
                 ),
             });
         }
-        let level = LevelCost {
-            records: stream.keys.keys() * cost.space_amplification(),
-            runs: 1.0,
-            interval_writes: f64::INFINITY,
-        };
+        let level =
+            LevelCost { records: balance.records, runs: 1.0, interval_writes: balance.interval_writes };
         Ok(PlanCost {
             cost,
             levels: vec![level],
             bytes_per_item_second_half: bytes_per_item,
-            write_buffer_bytes: self.rules.page_bytes,
+            write_buffer_bytes: (1.0 + self.rules.frozen_logs) * ahead,
         })
     }
 }

@@ -6,6 +6,8 @@
 //! Limits: requests are independent of each other; all items are of one size class; compaction keeps up with writes.
 
 mod buckets;
+mod chained_log;
+mod chained_phases;
 mod covering;
 mod devices;
 mod evaluate;
@@ -26,6 +28,7 @@ mod workload;
 #[cfg(test)]
 mod tests;
 
+pub use chained_phases::ChainedPhases;
 pub use devices::young_writes;
 pub use evaluate::{LevelCost, PlanCost, PlanModel};
 pub use phases::Phases;

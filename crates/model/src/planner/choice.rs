@@ -33,7 +33,9 @@ pub struct Planned {
     /// The best plan that the engine executes, or `None` if no such plan is within the limits.
     pub executable: Option<Candidate>,
     /// If no plan is within the limits with all its filters and indexes in memory: the best one that is within them
-    /// when a part of these is read from flash ([`Candidate::memory_limit_bytes`]).
+    /// when a part of these is read from flash ([`Candidate::memory_limit_bytes`]). If only chained plans of those that
+    /// the engine executes are within the limits, the best such plan of levels, unless it takes more time than they do:
+    /// little memory alone is no reason for long chains.
     pub degraded: Option<Candidate>,
     /// The next best plans, each with growths that differ from those before.
     pub runners_up: Vec<Candidate>,
@@ -51,9 +53,9 @@ pub struct Planned {
 
 impl Planned {
     /// The plan to use: the best executable one; if none is within the limits, the best one; if there is none either,
-    /// the best one with less in memory.
+    /// or if that takes less time, the best one with less in memory.
     pub fn recommended(&self) -> Option<&Candidate> {
-        self.executable.as_ref().or(self.best.as_ref()).or(self.degraded.as_ref())
+        self.degraded.as_ref().or(self.executable.as_ref()).or(self.best.as_ref())
     }
 }
 
@@ -69,15 +71,26 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     let legal = search(demand, space, Scope::Legal, false)?;
     let executable = search(demand, space, Scope::Executable, false)?;
     let best = best(&legal.frontier, demand, &demand.limits).cloned();
+    let best_executable = self::best(&executable.frontier, demand, &demand.limits).cloned();
+    let of_levels = |frontier: &[Candidate]| -> Vec<Candidate> {
+        frontier.iter().filter(|candidate| !candidate.is_chained()).cloned().collect()
+    };
+    let degraded = match &best_executable {
+        None if best.is_none() => degraded(demand, &executable.frontier, &legal.frontier)?,
+        Some(chained) if chained.is_chained() => {
+            let levels = of_levels(&executable.frontier);
+            match self::best(&levels, demand, &demand.limits) {
+                Some(_) => None,
+                None => degraded(demand, &levels, &[])?.filter(|levels| levels.is_better(chained, demand)),
+            }
+        }
+        _ => None,
+    };
     let mut planned = Planned {
         runners_up: runners_up(&legal.frontier, demand, best.as_ref()),
-        degraded: if best.is_none() {
-            degraded(demand, &executable.frontier, &legal.frontier)?
-        } else {
-            None
-        },
+        degraded,
         best,
-        executable: self::best(&executable.frontier, demand, &demand.limits).cloned(),
+        executable: best_executable,
         frontier: legal.frontier,
         executable_frontier: executable.frontier,
         named: named(demand)?,
@@ -88,17 +101,33 @@ pub fn plan(demand: &Demand, space: &Space) -> Result<Planned, ModelError> {
     Ok(planned)
 }
 
-/// The best plan of `space` under `demand` that the engine executes; if none is within the limits, the one that takes
-/// the least memory. Looks only at plans that may be the best.
+/// The best plan of `space` under `demand` that the engine executes; if none is within the limits, the one of levels
+/// that takes the least memory. Looks only at plans that may be the best.
+///
+/// A chained plan, with its several reads for a get, is never chosen only because it takes little memory: if no plan of
+/// levels is within the limits, it must take less time than the one that takes the least memory, too.
 ///
 /// # Errors
 /// Any error that the demand's parts return, and an error for a space without executable plans.
 pub fn plan_executable(demand: &Demand, space: &Space) -> Result<Candidate, ModelError> {
     demand.validate()?;
     let within = search(demand, space, Scope::Executable, true)?.frontier;
-    let chosen = match best(&within, demand, &demand.limits) {
-        Some(chosen) => Some(chosen.clone()),
-        None => search(demand, space, Scope::Executable, false)?.frontier.into_iter().next(),
+    let chosen = best(&within, demand, &demand.limits);
+    let keeps_limits = |candidate: &&Candidate| {
+        !candidate.is_chained() && candidate.figures.keeps(&demand.limits, demand.workload.live_keys())
+    };
+    let chosen = match chosen {
+        Some(chosen) if !chosen.is_chained() || within.iter().any(|other| keeps_limits(&other)) => {
+            Some(chosen.clone())
+        }
+        chained => {
+            let all = search(demand, space, Scope::Executable, false)?.frontier;
+            let least = all.iter().find(|candidate| !candidate.is_chained()).or(all.first());
+            chained
+                .filter(|chained| least.is_none_or(|least| chained.is_better(least, demand)))
+                .or(least)
+                .cloned()
+        }
     };
     chosen.ok_or_else(|| ModelError::OutOfRange {
         name: "executable plans in the space",

@@ -3,6 +3,7 @@
 use super::choice::{Planned, best};
 use super::demand::{Demand, Limits};
 use super::figures::{Candidate, Figures};
+use crate::Plan;
 
 /// Factor by which a limit is relaxed to see what it costs.
 const LOOSER: f64 = 1.25;
@@ -22,9 +23,13 @@ pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
         return sentences;
     };
     if chosen.is_degraded() {
+        let (plans, why) = match planned.executable {
+            Some(_) => ("plan of levels", ", which takes less time than to follow long chains"),
+            None => ("plan", ""),
+        };
         sentences.push(format!(
-            "No plan keeps all limits with its filters and indexes in memory; this one reads a part of them from \
-             flash. {}",
+            "No {plans} keeps all limits with its filters and indexes in memory; this one reads a part of them from \
+             flash{why}. {}",
             least(planned)
         ));
     } else if planned.executable.is_none() {
@@ -37,6 +42,7 @@ pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
     if chosen.is_degraded() {
         return sentences;
     }
+    sentences.extend(chains(demand, chosen, pool));
     sentences.extend(limits(demand, chosen, pool));
     sentences.push(cheaper(demand, chosen, pool));
     if let Some(best) = planned.best.as_ref().filter(|best| !best.is_executable && chosen.is_executable) {
@@ -48,6 +54,30 @@ pub(super) fn explain(demand: &Demand, planned: &Planned) -> Vec<String> {
             gain * 100.0,
             best.plan,
             figures(&best.figures, demand)
+        ));
+    }
+    sentences
+}
+
+/// Why a chained plan was chosen, in spite of its reads.
+fn chains(demand: &Demand, chosen: &Candidate, pool: &[Candidate]) -> Vec<String> {
+    let Plan::Chained(spec) = &chosen.plan else { return Vec::new() };
+    let mut sentences = vec![format!(
+        "It was chosen for its few rewrites: the log is the store, and an item is written again only when {:.0} % of \
+         the log are garbage. A get pays for it, with {:.1} reads for a present and {:.2} for an absent key: {} items \
+         share a chain.",
+        spec.garbage_share_max * 100.0,
+        chosen.figures.reads_per_get,
+        chosen.figures.reads_per_miss,
+        spec.chain_length_mean
+    )];
+    let levels = pool.iter().filter(|candidate| !candidate.is_chained());
+    if let Some(levels) = best(levels, demand, &demand.limits) {
+        sentences.push(format!(
+            "The best plan of levels would take {:.1} % more time of the device: {}, at {}.",
+            100.0 * (levels.figures.score_us(demand) / chosen.figures.score_us(demand) - 1.0),
+            levels.plan,
+            figures(&levels.figures, demand)
         ));
     }
     sentences

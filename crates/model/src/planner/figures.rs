@@ -77,6 +77,16 @@ impl Candidate {
         Self { is_executable: plan.is_executable(), plan, figures, memory_limit_bytes: f64::INFINITY }
     }
 
+    /// Whether it is a log whose items are chained.
+    pub fn is_chained(&self) -> bool {
+        matches!(self.plan, Plan::Chained(_))
+    }
+
+    /// Whether it takes less time of the device than another one.
+    pub(super) fn is_better(&self, other: &Self, demand: &Demand) -> bool {
+        self.figures.score_us(demand) < other.figures.score_us(demand)
+    }
+
     /// Whether it keeps only a part of its filters and indexes in memory.
     pub fn is_degraded(&self) -> bool {
         self.memory_limit_bytes.is_finite()

@@ -92,12 +92,10 @@ pub(super) fn search(
             (Plan::Levels(LevelsPlan { sharding: space.sharding, log: space.log, levels }), amounts)
         }));
     }
-    if scope == Scope::Legal {
-        for spec in space.chains() {
-            let plan = Plan::Chained(spec);
-            found.plans += 1.0;
-            all.push((plan.clone(), Amounts::of_cost(&model(demand, plan).cost()?.cost)));
-        }
+    let counts = |plan: &Plan| scope == Scope::Legal || plan.is_executable();
+    for plan in space.chains().map(Plan::Chained).filter(counts) {
+        found.plans += 1.0;
+        all.push((plan.clone(), Amounts::of_cost(&model(demand, plan).cost()?.cost)));
     }
     let frontier = undominated(all, |(_, amounts)| Figures::new(amounts, demand).axes());
     let candidates =

@@ -42,7 +42,8 @@ pub struct Space {
     pub fragment_bits: Vec<u32>,
     /// Lengths of chains.
     pub chain_lengths: Vec<f64>,
-    /// Shares of garbage in the log of a chained plan.
+    /// Shares of garbage in the log of a chained plan. More garbage always means fewer rewrites, and the planner does
+    /// not price space, so these bound the space, too: with 0.4 a log takes 1.7 times its live items.
     pub chain_garbage_shares: Vec<f64>,
     /// How the hash space is cut.
     pub sharding: Sharding,
@@ -67,7 +68,7 @@ impl Default for Space {
             static_bits: vec![4, 7, 10, 13],
             fragment_bits: Vec::new(),
             chain_lengths: vec![1.0, 2.0, 3.0, 4.0, 5.0, 7.0, 10.0, 15.0, 20.0, 30.0, 50.0],
-            chain_garbage_shares: vec![0.1, 0.2, 0.3, 0.4],
+            chain_garbage_shares: vec![0.1, 0.25, 0.4],
             sharding: Sharding::default(),
             log: LogSpec::default(),
         }
