@@ -83,6 +83,7 @@ pub(crate) const JOBS: &[Job] = &[
         run: rewrite_long_chain,
         run_undue: |shared| rewrite_all_chains(shared).map(|()| false),
         pressure: none,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Collect,
