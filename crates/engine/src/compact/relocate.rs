@@ -226,7 +226,11 @@ impl Candidates<'_> {
         searched: SegmentId,
     ) -> Result<()> {
         let read_bytes = shared.memory.budget().read_bytes;
-        for file in chain.files.iter().filter(|file| file.segment > searched) {
+        // Where chains were written anew, the youngest files have all keys.
+        for file in chain.files.iter().rev().take_while(|file| file.segment > searched) {
+            if self.places().next().is_none() {
+                break;
+            }
             shared.check_open()?;
             file.for_each_linked(read_bytes, |linked| {
                 if let Linked::Record(record) = linked

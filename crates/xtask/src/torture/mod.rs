@@ -54,7 +54,7 @@ pub struct Options {
     /// Seed of everything except how threads interleave; random by default
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Only this plan: silt, silt-tiering, lsm-trie, lsm-trie-on-flash, slimdb, slimdb-tiering, leveled or
+    /// Only this plan: silt, silt-tiering, lsm-trie, lsm-trie-on-flash, slimdb, slimdb-tiering, leveled, skimpystash or
     /// auto
     #[arg(long)]
     pub plan: Option<String>,

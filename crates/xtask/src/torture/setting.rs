@@ -15,8 +15,17 @@ use super::clock::Watch;
 use super::key::{is_semi_sorted, space_name};
 
 /// The plans, by name; `auto` is the database's own choice.
-pub const PLANS: [&str; 8] =
-    ["silt", "silt-tiering", "lsm-trie", "lsm-trie-on-flash", "slimdb", "slimdb-tiering", "leveled", "auto"];
+pub const PLANS: [&str; 9] = [
+    "silt",
+    "silt-tiering",
+    "lsm-trie",
+    "lsm-trie-on-flash",
+    "slimdb",
+    "slimdb-tiering",
+    "leveled",
+    "skimpystash",
+    "auto",
+];
 
 /// The durabilities, by name.
 pub const DURABILITIES: [&str; 4] = ["buffered", "process", "interval", "sync"];
@@ -51,6 +60,7 @@ impl Setting {
         let memory = [None, None, Some(4 << 20), Some(8 << 20), Some(32 << 20)];
         let mut builder = Db::builder(path)
             .plan(plan(&self.plan)?)
+            .chained_plans(true)
             .durability(durability)
             .environment(environment)
             .blob_sizes(512 << 10, 64 << 10, 32 << 10)
@@ -82,7 +92,11 @@ pub fn random_plan(is_semi_sorted: bool, rng: &mut StdRng) -> Option<Plan> {
     (!plans.is_empty()).then(|| small(plans[rng.random_range(0..plans.len())].clone()))
 }
 
-fn small(mut plan: Plan) -> Plan {
+fn small(plan: Plan) -> Plan {
+    let mut plan = match plan {
+        Plan::Chained(spec) => Plan::Levels(spec.into()),
+        plan => plan,
+    };
     if let Plan::Levels(LevelsPlan { sharding, log, .. }) = &mut plan {
         log.segment_bytes_max = 1 << 20;
         sharding.log_entries_per_shard = 400;
