@@ -32,6 +32,8 @@ pub struct PlantedBugs {
     pub leave_sealed_unwritten: bool,
     /// Believe log records whose checksum is wrong.
     pub ignore_record_checksum: bool,
+    /// Save directories of chains that name records before these are synced.
+    pub save_before_log_sync: bool,
     /// Omit a protection against other threads.
     pub race: Option<PlantedRace>,
 }

@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use alluvium_io::FileError;
 
 use crate::error::Error;
-use crate::file_names::{is_spill_file_name, parse_table_file_name};
+use crate::file_names::{is_spill_file_name, parse_directory_file_name, parse_table_file_name};
 
 /// The consequence of a failed operation for the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,9 @@ pub(crate) fn lacks_space(error: &Error) -> bool {
 
 /// Whether files of this name count only once a record names them.
 fn is_uncounted(name: &str) -> bool {
-    parse_table_file_name(name).is_some() || is_spill_file_name(name)
+    parse_table_file_name(name).is_some()
+        || parse_directory_file_name(name).is_some()
+        || is_spill_file_name(name)
 }
 
 #[cfg(test)]

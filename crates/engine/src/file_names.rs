@@ -29,6 +29,16 @@ pub(crate) fn parse_blob_file_name(name: &str) -> Option<BlobId> {
     name.strip_prefix("blob-")?.parse().ok().map(BlobId)
 }
 
+/// The name of the file of this number, which has the directory of a chained keyspace.
+pub(crate) fn directory_file_name(number: u64) -> String {
+    format!("directory-{number:08}")
+}
+
+/// The number in the name of such a file; `None` for other names.
+pub(crate) fn parse_directory_file_name(name: &str) -> Option<u64> {
+    name.strip_prefix("directory-")?.parse().ok()
+}
+
 /// The name of a spill's file.
 pub(crate) fn spill_file_name(number: u64, part: usize) -> String {
     format!("spill-{number:08}-{part:03}")

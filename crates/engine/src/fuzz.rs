@@ -1,6 +1,6 @@
 //! Entry points for fuzzers: every parser of stored bytes, on arbitrary bytes. None may panic or loop.
 
-use alluvium_base::{BlobId, KeyspaceId, SegmentId};
+use alluvium_base::{BlobId, KeyHash, KeyspaceId, SegmentId};
 
 use alluvium_base::checksum::{checksum32, checksum64};
 
@@ -8,7 +8,8 @@ pub use crate::table::fuzz::{directory, header as table_header, index, page, tra
 
 use super::manifest;
 use crate::blob::{LargeValue, Reference, frame};
-use crate::chained::linked_of;
+use crate::chained::saved_bytes as chained;
+use crate::chained::{Address, linked_of};
 use crate::item::{Item, Link};
 use crate::log::identity::Identities;
 use crate::log::linked_record::LinkedBatch;
@@ -96,6 +97,25 @@ pub fn young_directory(bytes: &[u8]) {
         sound[24..32].copy_from_slice(&checksum.to_le_bytes());
     }
     let _ = crate::young_directory::parse(&sound);
+}
+
+/// A file with a directory of chains as given, and again with its checksums corrected.
+pub fn chain_directory(bytes: &[u8]) {
+    for bytes in [bytes.to_vec(), chained::sealed(bytes)] {
+        if let Some(directory) = chained::read_bytes(&bytes) {
+            for high in [0, 1 << 40, u64::MAX] {
+                let hash = KeyHash::from_halves(high, !high);
+                let heads = directory.heads(hash);
+                assert!(heads.iter().all(|head| *head < Address::end_of(directory.last_segment())));
+            }
+            directory.clear_before(Address::start_of(SegmentId(2)));
+        }
+    }
+}
+
+/// Sound files of this kind as seeds.
+pub fn chain_directory_samples() -> Vec<Vec<u8>> {
+    chained::samples()
 }
 
 /// A sound file of this kind as a seed.

@@ -51,13 +51,15 @@ pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_cache::Codec;
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::{ChainedDirectory, ChainedSpec, LevelsPlan, Plan};
+pub use chained::ReplayReason;
 pub use condition::{Condition, FailedCondition, ItemVersion};
 pub use db::{
-    Backup, BackupOptions, Batch, BlobStats, Checkpoint, CheckpointOptions, Db, GarbageStats, Health, Ingest,
-    Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, LogChange,
-    LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes, ShortOrLong, Snapshot, SnapshotStats,
-    Stats, TrafficStats, Transaction, Update, ValueOrReader, ValueReader, VerifyReport, Versioned, Watch,
-    WriteWaitStats, YoungDirectoryStats, backups, remove_old_backups, restore,
+    Backup, BackupOptions, Batch, BlobStats, ChainStats, Checkpoint, CheckpointOptions, Db, DirectoryReplay,
+    GarbageStats, Health, Ingest, Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot,
+    LeftStats, LevelStats, LogChange, LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes,
+    ShortOrLong, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update, ValueOrReader,
+    ValueReader, VerifyReport, Versioned, Watch, WriteWaitStats, YoungDirectoryStats, backups,
+    remove_old_backups, restore,
 };
 pub use environment::Environment;
 #[doc(hidden)]

@@ -85,6 +85,8 @@ pub(crate) struct Settings {
     pub garbage_bytes_min: u64,
     /// Whether plans may be chained.
     pub allows_chained: bool,
+    /// A directory of chains is saved when its keyspace has written this number of times its bytes to the log.
+    pub directory_log_factor: u64,
     pub read_only: bool,
     pub memory_bytes_max: Option<u64>,
     /// The part of a limit for the whole process that is not available to the database.
@@ -125,6 +127,7 @@ impl Builder {
                 blob_garbage_bytes_min: 1 << 20,
                 garbage_bytes_min: 256 << 10,
                 allows_chained: false,
+                directory_log_factor: 8,
                 read_only: false,
                 memory_bytes_max: None,
                 program_bytes: 0,
@@ -258,6 +261,14 @@ impl Builder {
     #[doc(hidden)]
     pub fn chained_plans(mut self, are_allowed: bool) -> Self {
         self.settings.allows_chained = are_allowed;
+        self
+    }
+
+    /// How many times the bytes of its directory a chained keyspace writes to the log before the directory is saved
+    /// again. Default 8. For tests and simulations.
+    #[doc(hidden)]
+    pub fn directory_log_factor(mut self, factor: u64) -> Self {
+        self.settings.directory_log_factor = factor;
         self
     }
 

@@ -12,7 +12,8 @@ use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 
 use super::address::Address;
 use super::chain::Chain;
-use super::directory::{Decision, Directory, LockedRegion, Place};
+use super::directory::Directory;
+use super::locked_region::{Decision, LockedRegion, Place};
 use super::read_chain::ReadChain;
 use super::walk::{ChainWalk, Step};
 use crate::error::{Error, IoContext, Result};

@@ -156,6 +156,11 @@ impl Chain {
         1.0 - (bytes / self.bytes().max(1) as f64).min(1.0)
     }
 
+    /// Whether an opening would have to read a file, for want of a newer directory.
+    pub fn is_unsaved(&self) -> bool {
+        self.files.last().is_some_and(|file| self.directory.saving.lacks(file.segment))
+    }
+
     /// The same with another file, younger than all others.
     pub fn with(&self, file: Arc<ChainFile>) -> Self {
         let mut next = self.clone();

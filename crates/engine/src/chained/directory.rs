@@ -3,26 +3,28 @@
 use std::sync::Arc;
 
 use alluvium_base::{KeyHash, KeyspaceId, SegmentId};
-use alluvium_index::chain_region::{ChainRegion, Choice, Pointer, Slot, SlotShape};
+use alluvium_index::chain_region::{ChainRegion, Slot, SlotShape};
+use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use alluvium_io::sync::{Mutex, MutexGuard};
 use alluvium_model::{ChainedDirectory, ChainedSpec};
 use smallvec::SmallVec;
 
 use super::address::Address;
+use super::locked_region::LockedRegion;
 use super::long_chains::LongChains;
+use super::opened::Opened;
 use super::passes::Passes;
-use super::read_chain::{ReadChain, RegionHeads};
 use super::sample::LiveSample;
-use crate::item::Link;
+use super::saving::Saving;
 
 /// log2 of the number of regions.
-const REGION_BITS: u32 = 8;
-const REGIONS: u64 = Directory::REGIONS as u64;
+pub(super) const REGION_BITS: u32 = 8;
+pub(super) const REGIONS: u64 = Directory::REGIONS as u64;
 /// Minimum slots of a region.
 const SLOTS_MIN: u64 = 4;
-/// Bytes of a pointer once four do not suffice.
-const POINTER_BYTES_MAX: usize = 5;
+/// Bytes of a pointer, and once these do not suffice.
+const POINTER_BYTES_MIN: usize = 4;
+pub(super) const POINTER_BYTES_MAX: usize = 5;
 
 /// The heads of the chains that may have a key.
 pub(crate) type Heads = SmallVec<[Address; 2]>;
@@ -47,28 +49,12 @@ pub(crate) struct Directory {
     pub passes: Passes,
     /// Chains that lookups found long.
     pub long_chains: LongChains,
-}
-
-/// In which of two chains a key is, found out when their heads were these.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Decision {
-    pub is_in_second: bool,
-    heads: [Option<Pointer>; 2],
-}
-
-/// Where a record is to be put.
-#[derive(Debug)]
-pub(crate) enum Place {
-    In(Slot),
-    /// Both chains may have the key, and nobody knows in which it is.
-    Undecided,
-}
-
-/// A locked region.
-#[derive(Debug)]
-pub(crate) struct LockedRegion<'d> {
-    directory: &'d Directory,
-    region: MutexGuard<'d, Arc<ChainRegion>>,
+    /// The file that has it.
+    pub saving: Saving,
+    /// How it was found when the database was opened.
+    pub opened: Opened,
+    /// Bytes of memory beyond which no region doubles.
+    bytes_max: AtomicU64,
 }
 
 impl Directory {
@@ -91,7 +77,40 @@ impl Directory {
             sample: LiveSample::default(),
             passes: Passes::default(),
             long_chains: LongChains::default(),
+            saving: Saving::default(),
+            opened: Opened::default(),
+            bytes_max: AtomicU64::new(u64::MAX),
         }
+    }
+
+    /// The chains of these regions, whose heads are not behind the segment `last`.
+    pub fn of_regions(
+        keyspace: KeyspaceId,
+        spec: ChainedSpec,
+        regions: Vec<ChainRegion>,
+        last: SegmentId,
+        sample: LiveSample,
+    ) -> Self {
+        let bytes = regions.iter().map(|region| region.memory_bytes() as usize).sum();
+        Self {
+            keyspace,
+            spec,
+            regions: regions.into_iter().map(|region| Mutex::new(Arc::new(region))).collect(),
+            bytes: AtomicUsize::new(bytes),
+            end: AtomicU64::new(last.0),
+            start: AtomicU64::new(0),
+            sample,
+            passes: Passes::default(),
+            long_chains: LongChains::default(),
+            saving: Saving::default(),
+            opened: Opened::default(),
+            bytes_max: AtomicU64::new(u64::MAX),
+        }
+    }
+
+    /// A region as it is now.
+    pub fn region(&self, number: usize) -> Arc<ChainRegion> {
+        self.lock_region(number).region.clone()
     }
 
     /// The same chains, which do not change, for a snapshot. Each region is copied when it changes next.
@@ -112,12 +131,30 @@ impl Directory {
             sample: LiveSample::default(),
             passes: Passes::default(),
             long_chains: LongChains::default(),
+            saving: Saving::default(),
+            opened: Opened::default(),
+            bytes_max: AtomicU64::new(u64::MAX),
         }
     }
 
+    /// The segment to which records were appended last. No head is behind it.
+    pub fn last_segment(&self) -> SegmentId {
+        SegmentId(self.end.load(Ordering::Acquire))
+    }
+
+    /// Notes that a record was appended to a segment, before it is a head.
+    pub(super) fn note_segment(&self, segment: SegmentId) {
+        self.end.fetch_max(segment.0, Ordering::AcqRel);
+    }
+
+    /// Notes that a region has grown.
+    pub(super) fn note_grown(&self, bytes: u64) {
+        self.bytes.fetch_add(bytes as usize, Ordering::Relaxed);
+    }
+
     /// Behind the segment to which records were appended last. Not before any head.
-    fn end(&self) -> Address {
-        Address::end_of(SegmentId(self.end.load(Ordering::Acquire)))
+    pub(super) fn end(&self) -> Address {
+        Address::end_of(self.last_segment())
     }
 
     /// Slots of a region for this number of items in all.
@@ -127,12 +164,22 @@ impl Directory {
     }
 
     /// Slots of a region from now on, if there are `slots`: a multiple of these by a power of two, for the items that
-    /// are live.
+    /// are live. If memory does not suffice for that, there are fewer, and chains are longer.
     pub fn slots_wanted(&self, slots: u64, now_ms: u64) -> u64 {
         // The mean length stays within a factor of two, from 0.75 to 1.5 times that of the plan.
         let needed = Self::slots_for(&self.spec, (self.sample.live(now_ms).items / 1.5) as u64);
-        let factor = needed.div_ceil(slots).next_power_of_two();
+        let mut factor = needed.div_ceil(slots).next_power_of_two();
+        let slot_bytes = shape(&self.spec, self.spec.pointer_bytes as usize).slot_bytes() as u64;
+        let bytes = |factor: u64| factor.saturating_mul(slots * REGIONS * slot_bytes);
+        while factor > 1 && bytes(factor) > self.bytes_max.load(Ordering::Relaxed) {
+            factor /= 2;
+        }
         slots * factor
+    }
+
+    /// Bounds the growth of the directory. What there is already stays.
+    pub fn set_bytes_max(&self, bytes: u64) {
+        self.bytes_max.store(bytes, Ordering::Relaxed);
     }
 
     /// Number of records after which chains of this number of slots in each region are long.
@@ -186,14 +233,23 @@ impl Directory {
         }
     }
 
-    /// Gives pointers another byte if those of the log from `oldest` on need it soon.
-    pub fn widen_if_needed(&self, oldest: Address) {
-        (0..self.regions.len()).for_each(|number| self.lock_region(number).widen_if_needed(oldest));
+    /// Gives pointers another byte if those of a log that begins at `oldest` and has the segment `newest` need it soon.
+    /// To be called before records are appended to `newest`.
+    pub fn widen_if_needed(&self, oldest: Address, newest: SegmentId) {
+        if oldest > Address::end_of(newest) || Address::end_of(newest).reaches(oldest, POINTER_BYTES_MIN) {
+            return;
+        }
+        (0..self.regions.len()).for_each(|number| self.lock_region(number).widen_if_needed(oldest, newest));
     }
 
     /// Slots of a region.
     pub fn slots(&self) -> u64 {
         self.lock_region(0).region.len() as u64
+    }
+
+    /// Slots of the region with the most. The others grow to that when they change.
+    pub fn slots_max(&self) -> u64 {
+        (0..self.regions.len()).map(|number| self.region(number).len() as u64).max().unwrap_or(0)
     }
 
     /// Whether chains of a plan with `spec` are those of this directory.
@@ -213,152 +269,17 @@ impl Directory {
     }
 }
 
-impl LockedRegion<'_> {
-    /// Doubles the slots until there are `slots`.
-    pub fn grow_to(&mut self, slots: u64) {
-        if self.region.len() as u64 >= slots {
-            return;
-        }
-        let before = self.region.memory_bytes();
-        while (self.region.len() as u64) < slots {
-            self.change().grow();
-        }
-        let grown = self.region.memory_bytes() - before;
-        self.directory.bytes.fetch_add(grown as usize, Ordering::Relaxed);
-    }
-
-    /// The heads of the region of this number, as they are now. The region is copied when it changes next while they
-    /// exist.
-    pub fn heads(&self, number: usize) -> RegionHeads {
-        RegionHeads::new(number, self.region.clone(), self.directory.end())
-    }
-
-    /// Whether the chain is as it was when it was read.
-    pub fn is_still(&self, read: &ReadChain) -> bool {
-        self.region.len() == read.slots && self.head(read.slot) == Some(read.head)
-    }
-
-    /// Ends a chain in front of the next record.
-    pub fn clear(&mut self, slot: Slot) {
-        self.change().replace(slot, None, []);
-    }
-
-    fn change(&mut self) -> &mut ChainRegion {
-        Arc::make_mut(&mut self.region)
-    }
-
-    fn pointer_bytes(&self) -> usize {
-        self.region.shape().pointer_bytes
-    }
-
-    fn widen_if_needed(&mut self, oldest: Address) {
-        let end = self.directory.end();
-        if self.pointer_bytes() == POINTER_BYTES_MAX || end.reaches(oldest, self.pointer_bytes()) {
-            return;
-        }
-        let before = self.region.memory_bytes();
-        let shape = shape(&self.directory.spec, POINTER_BYTES_MAX);
-        let bytes = self.pointer_bytes();
-        let widen = |pointer: Pointer| {
-            end.before(pointer.0, bytes).map(|head| Pointer(head.pointer(POINTER_BYTES_MAX)))
-        };
-        *self.region = Arc::new(self.region.with_pointers(shape, widen));
-        let grown = self.region.memory_bytes() - before;
-        self.directory.bytes.fetch_add(grown as usize, Ordering::Relaxed);
-    }
-
-    /// The youngest record of a chain.
-    fn head(&self, slot: Slot) -> Option<Address> {
-        self.directory.end().before(self.region.head(slot)?.0, self.pointer_bytes())
-    }
-
-    fn pointers(&self, hash: KeyHash) -> [Option<Pointer>; 2] {
-        let (first, second) = self.region.slots_of(hash);
-        [self.region.head(first), second.and_then(|second| self.region.head(second))]
-    }
-
-    /// The slots of a key as they are now, with the shorter chain's to be chosen if the key is in none. To be completed
-    /// by a walk of both chains.
-    pub fn undecided(&self, hash: KeyHash) -> Decision {
-        let is_in_second = match self.region.choose(hash) {
-            Choice::Slot(slot) | Choice::Walk(slot, _) => self.is_second(slot),
-        };
-        Decision { is_in_second, heads: self.pointers(hash) }
-    }
-
-    /// The head of the key's chain in its first or second slot.
-    pub fn head_of(&self, hash: KeyHash, is_in_second: bool) -> Option<Address> {
-        self.head(self.slot(hash, is_in_second)?)
-    }
-
-    fn slot(&self, hash: KeyHash, is_in_second: bool) -> Option<Slot> {
-        let (first, second) = self.region.slots_of(hash);
-        if is_in_second { second } else { Some(first) }
-    }
-
-    fn is_second(&self, slot: Slot) -> bool {
-        self.region.shape().filter_bytes > 0 && slot.0 >= self.region.len() / 2
-    }
-
-    /// Where a record of a key is to be put. `known` is the slot of the key if a record in memory has it.
-    pub fn place(&self, hash: KeyHash, known: Option<bool>, decision: Option<&Decision>) -> Place {
-        if let Some(slot) = known.and_then(|is_in_second| self.slot(hash, is_in_second)) {
-            return Place::In(slot);
-        }
-        if let Choice::Slot(slot) = self.region.choose(hash) {
-            return Place::In(slot);
-        }
-        let still = decision.filter(|decision| decision.heads == self.pointers(hash));
-        match still.and_then(|decision| self.slot(hash, decision.is_in_second)) {
-            Some(slot) => Place::In(slot),
-            None => Place::Undecided,
-        }
-    }
-
-    /// The link of a record in this slot that will be in the segment that ends at `end`. `None` if the chain is so old
-    /// that no pointer leads there.
-    pub fn link(&self, slot: Slot, end: Address) -> Option<Link> {
-        let is_in_second = self.is_second(slot);
-        let Some(head) = self.head(slot) else {
-            return Some(Link { pointer: 0, is_long: false, is_in_second });
-        };
-        let bytes = (4..=POINTER_BYTES_MAX).find(|&bytes| end.reaches(head, bytes))?;
-        Some(Link { pointer: head.pointer(bytes), is_long: bytes == POINTER_BYTES_MAX, is_in_second })
-    }
-
-    /// The same with a link of this length, which suffices.
-    pub fn link_of(&self, slot: Slot, is_long: bool) -> Link {
-        let bytes = if is_long { POINTER_BYTES_MAX } else { 4 };
-        let pointer = self.head(slot).map_or(0, |head| head.pointer(bytes));
-        Link { pointer, is_long, is_in_second: self.is_second(slot) }
-    }
-
-    /// Makes a record the head of a chain.
-    pub fn push(&mut self, slot: Slot, hash: KeyHash, record: Address) {
-        self.directory.end.fetch_max(record.segment().0, Ordering::AcqRel);
-        let pointer = Pointer(record.pointer(self.pointer_bytes()));
-        self.change().push(slot, hash, pointer);
-    }
-
-    /// The same for a record that was found in the log.
-    pub fn replay(&mut self, hash: KeyHash, link: &Link, record: Address) {
-        let Some(slot) = self.slot(hash, link.is_in_second) else { return };
-        if self.head(slot).is_none_or(|head| head < record) {
-            if link.pointer == 0 {
-                self.clear(slot);
-            }
-            self.push(slot, hash, record);
-        }
-    }
+pub(super) fn shape(spec: &ChainedSpec, pointer_bytes: usize) -> SlotShape {
+    SlotShape { pointer_bytes, filter_bytes: filter_bytes(spec) }
 }
 
-fn shape(spec: &ChainedSpec, pointer_bytes: usize) -> SlotShape {
-    let filter_bytes = match spec.directory {
+/// Bytes of the filter of a slot.
+pub(super) fn filter_bytes(spec: &ChainedSpec) -> usize {
+    match spec.directory {
         ChainedDirectory::Base => 0,
         ChainedDirectory::Enhanced { filter_bits } => {
             let bits = f64::from(filter_bits) * spec.chain_length_mean;
             (bits / 8.0).ceil().clamp(1.0, alluvium_index::chain_region::FILTER_BYTES_MAX as f64) as usize
         }
-    };
-    SlotShape { pointer_bytes, filter_bytes }
+    }
 }

@@ -24,6 +24,11 @@ impl Passes {
         self.appended.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    /// Bytes of all records that were counted.
+    pub fn appended(&self) -> u64 {
+        self.appended.load(Ordering::Relaxed)
+    }
+
     /// Counts a record that a collection moved, and that counts as appended, too.
     pub fn note_moved(&self, bytes: usize) {
         self.moved.fetch_add(bytes as u64, Ordering::Relaxed);

@@ -1,6 +1,6 @@
 //! [`LiveSample`]: how much of a chained log is live, from a sample of its keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use alluvium_base::KeyHash;
 use alluvium_io::sync::Mutex;
@@ -10,6 +10,11 @@ use crate::item::Item;
 
 /// Maximum number of keys in the sample. The standard error of an estimate is about their number's square root.
 const KEYS_MAX: usize = 16 << 10;
+
+/// Bytes of a key of a stored sample: half of its hash, bytes of its record, expiry.
+const KEY_BYTES: usize = 8 + 4 + 8;
+/// The stored expiry of an item that does not expire.
+const NEVER: u64 = u64::MAX;
 
 /// The newest records of the keys whose hashes end in a number of zeros. When there are too many, one zero more is
 /// demanded: a uniform sample of the keys, as long as hashes are uniform.
@@ -58,6 +63,34 @@ impl LiveSample {
         }
     }
 
+    /// Appends the sample as bytes.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        let keys = self.keys.lock().expect("no panic while held");
+        out.extend_from_slice(&self.zeros.load(Ordering::Relaxed).to_le_bytes());
+        for (high, key) in keys.iter().collect::<BTreeMap<_, _>>() {
+            out.extend_from_slice(&high.to_le_bytes());
+            out.extend_from_slice(&key.bytes.to_le_bytes());
+            out.extend_from_slice(&key.expires_at_ms.unwrap_or(NEVER).to_le_bytes());
+        }
+    }
+
+    /// Reads a sample that takes all of `bytes`. `None` if it is none.
+    pub fn read_from(bytes: &[u8]) -> Option<Self> {
+        let (zeros, keys) = bytes.split_first_chunk()?;
+        let zeros = u32::from_le_bytes(*zeros);
+        let number = |bytes: &[u8]| bytes.try_into().map(u64::from_le_bytes).ok();
+        if zeros > u64::BITS || !keys.len().is_multiple_of(KEY_BYTES) {
+            return None;
+        }
+        let key = |key: &[u8]| {
+            let bytes = u32::from_le_bytes(key[8..12].try_into().ok()?);
+            let expires_at_ms = number(&key[12..]).filter(|&expiry| expiry != NEVER);
+            Some((number(&key[..8])?, Sampled { bytes, expires_at_ms }))
+        };
+        let keys = keys.chunks_exact(KEY_BYTES).map(key).collect::<Option<_>>()?;
+        Some(Self { zeros: AtomicU32::new(zeros), keys: Mutex::new(keys) })
+    }
+
     /// An estimate of what is live at this time.
     pub fn live(&self, now_ms: u64) -> Live {
         let keys = self.keys.lock().expect("no panic while held");
@@ -91,6 +124,13 @@ mod tests {
             let live = sample.live(now_ms);
             assert!((live.items / expected - 1.0).abs() < 0.03, "{live:?}");
             assert!((live.bytes / (20.0 * expected) - 1.0).abs() < 0.03, "{live:?}");
+        }
+        let mut bytes = Vec::new();
+        sample.write_to(&mut bytes);
+        let read = LiveSample::read_from(&bytes).unwrap();
+        assert_eq!((read.live(10), read.live(60)), (sample.live(10), sample.live(60)));
+        for cut in [1, bytes.len() - 1] {
+            assert!(LiveSample::read_from(&bytes[..cut]).is_none());
         }
     }
 }

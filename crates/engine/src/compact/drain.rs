@@ -98,7 +98,7 @@ pub(super) fn clear_chains(shared: &Shared, keyspace: &KeyspaceShared) {
         chain.directory.start_at(oldest);
     }
     chain.directory.clear_before(oldest);
-    chain.directory.widen_if_needed(oldest);
+    chain.directory.widen_if_needed(oldest, chain.directory.last_segment());
 }
 
 /// A log store with the newest items of all keys in a segment, without links. Nobody else knows of it.

@@ -4,6 +4,7 @@ use super::collect::{collect, collect_is_due, garbage_pressure};
 use super::drain::{drain, drain_is_due};
 use super::relocate::{chains_are_due, chains_pressure, collect_chains};
 use super::rewrite_chains::{long_chains_are_due, rewrite_all_chains, rewrite_long_chain};
+use super::save_directories::{directories_are_due, save_directories, save_unsaved_directories};
 use super::{
     convert, drop_expired, drop_oldest, follow_plan, give_back_garbage, is_index_due, is_moving,
     make_next_index, merge, pick, pick_any, pick_garbage, pressure, replan, replan_is_due,
@@ -100,6 +101,14 @@ pub(crate) const JOBS: &[Job] = &[
         run_undue: collect,
         pressure: garbage_pressure,
         slows: Writers::OfLargeItems,
+    },
+    Job {
+        thread: JobThread::Collect,
+        is_due: directories_are_due,
+        run: save_directories,
+        run_undue: save_unsaved_directories,
+        pressure: none,
+        slows: Writers::All,
     },
     Job {
         thread: JobThread::Merge,

@@ -24,6 +24,7 @@ mod repeats;
 mod replan;
 mod rewrite_chain;
 mod rewrite_chains;
+mod save_directories;
 mod shapes;
 mod spill;
 mod spilled;

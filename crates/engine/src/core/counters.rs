@@ -33,6 +33,9 @@ pub(crate) struct Counters {
     /// Segments of chained logs that were collected, and bytes of the items that were live in them.
     pub chained_segments_collected: AtomicU64,
     pub chained_bytes_moved: AtomicU64,
+    /// Directories of chains that were saved, and bytes written for them.
+    pub directories_saved: AtomicU64,
+    pub directory_bytes_written: AtomicU64,
     /// Waits of writers for the next segment of the log, and for the conversion of earlier ones.
     pub freeze_waits: Wait,
     pub backlog_waits: Wait,

@@ -220,7 +220,8 @@ impl KeyspaceShared {
         entries_max: u64,
         now_ms: u64,
     ) -> LogStore {
-        if let Some(chain) = version.chain.as_ref().filter(|_| version.goes_on()) {
+        if let Some((chain, oldest)) = version.oldest_of_chains().filter(|_| version.goes_on()) {
+            chain.directory.widen_if_needed(oldest, segment.id);
             let slots = match version.active().linked() {
                 Some(linked) => chain.directory.slots_wanted(linked.slots.number, now_ms),
                 None => chain.directory.slots(),

@@ -6,6 +6,7 @@ use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
 use serde::{Deserialize, Serialize};
 
+use super::directory_memory::DirectoryMemory;
 use super::memory_budget::MemoryBudget;
 use super::operation_memory::OperationMemory;
 use super::shared::Shared;
@@ -19,6 +20,8 @@ pub(crate) struct MemoryControl {
     pub index: Arc<IndexMemory>,
     /// The memory of reads in progress.
     pub operations: Arc<OperationMemory>,
+    /// The memory of directories of chains.
+    pub directories: DirectoryMemory,
 }
 
 impl MemoryControl {
@@ -28,7 +31,8 @@ impl MemoryControl {
         let operations = OperationMemory::new(index.clone());
         operations.set_bytes_max(budget.operation_buffer_bytes, budget.iterator_bytes);
         index.reads.set_bytes_max(budget.index_read_bytes);
-        Self { budget: ArcSwap::from_pointee(budget), index, operations }
+        let directories = DirectoryMemory::default();
+        Self { budget: ArcSwap::from_pointee(budget), index, operations, directories }
     }
 
     /// The current maximum sizes of each part.

@@ -5,6 +5,7 @@ mod blob_files;
 mod chain_files;
 mod counted;
 mod counters;
+mod directory_memory;
 mod disk_quota;
 mod failures;
 mod find;

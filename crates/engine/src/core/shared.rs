@@ -297,6 +297,7 @@ impl Shared {
     pub(crate) fn frozen_one(&self) {
         self.counters.freezes.fetch_add(1, Ordering::Relaxed);
         self.all_keyspaces().iter().for_each(|keyspace| keyspace.inherited_pressure.pay_off());
+        self.count_directories();
         self.update_throttle();
         self.scheduler.wake();
     }

@@ -4,16 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::PrefixFunction;
-use alluvium_io::Storage;
+use alluvium_io::{OpenMode, Storage};
 
 use crate::blob::{BlobFile, BlobFiles, RecordReader, Reference};
+use crate::chained::ChainFile;
 use crate::db::verify::check_headers;
-use crate::error::Result;
+use crate::error::{IoContext, Result};
 use crate::file_names::table_file_name;
 use crate::level::Reclaimer;
 use crate::manifest::DatabaseState;
 use crate::repair::live_items;
 use crate::table::Table;
+
+/// Bytes of a segment that are read at a time.
+const READ_BYTES: usize = 256 << 10;
 
 /// Reads the tables and blob files that `state` names, one table at a time, and the large items to which tables refer.
 /// Takes the memory of one table's directory, and 50 bytes for each of the table's large items.
@@ -40,6 +44,23 @@ pub(super) fn check_files(
             return Err(corruption.into());
         }
         check_large_items(&table, &live, &blobs)?;
+    }
+    Ok(())
+}
+
+/// Reads the segments of chained keyspaces in a copy, one after the other. Takes the memory of one record.
+///
+/// # Errors
+/// [`crate::Error::Corruption`] names the first damaged file.
+pub(super) fn check_segments<'a>(
+    storage: &Arc<dyn Storage>,
+    segments: impl Iterator<Item = &'a ChainFile>,
+) -> Result<()> {
+    let reclaimer = Reclaimer::new(storage.clone(), Vec::new());
+    for &ChainFile { segment, seed, bytes, ref file, .. } in segments {
+        let name = file.name();
+        let copy = storage.open(name, OpenMode::Read).context(|| format!("opening {name}"))?;
+        ChainFile::new(segment, seed, bytes, copy, &reclaimer).for_each_linked(READ_BYTES, |_| Ok(()))?;
     }
     Ok(())
 }

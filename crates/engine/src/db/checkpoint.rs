@@ -1,23 +1,24 @@
 //! Checkpoints: a copy of the database that is a database of its own.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_base::{BlobId, SegmentId};
 use alluvium_io::{AlignedBuffer, FileStorage, IoOptions, OpenMode, Storage};
 
-use super::check_files::check_files;
+use super::check_files::{check_files, check_segments};
 use super::copy_target::CopyTarget;
 use super::database::Db;
 use super::snapshot::Snapshot;
+use crate::chained::{ChainFile, DirectoryFile};
 use crate::compact::convert;
 use crate::core::{KeyspaceShared, Shared};
 use crate::error::{IoContext, Result};
-use crate::file_names::{blob_file_name, table_file_name};
+use crate::file_names::{blob_file_name, directory_file_name, table_file_name};
 use crate::level::Version;
-use crate::manifest::{ChainedSegment, DatabaseState, KeyspaceState, Manifest};
-use crate::table::TRAILER_BYTES;
+use crate::manifest::{ChainedSegment, DatabaseState, KeyspaceState, Manifest, SavedDirectory};
+use crate::table::{OutputOptions, TRAILER_BYTES};
 
 /// Number of bytes copied at a time. Pieces of zeros are skipped: they are holes in the source.
 const COPY_BYTES: usize = 256 << 10;
@@ -101,12 +102,13 @@ impl Db {
         state.origin = origin.map(|origin| (origin.database, origin.taken_at_ms));
         let mut checkpoint = Checkpoint::default();
         let names = state.files().into_iter().map(table_file_name);
-        let segments: BTreeSet<String> = versions
+        let segments: BTreeMap<&str, &ChainFile> = versions
             .iter()
             .flat_map(|(_, version)| version.chain.iter().flat_map(|chain| &chain.files))
-            .map(|file| file.name().to_owned())
+            .map(|file| (file.name(), &**file))
             .collect();
-        for name in names.chain(state.blobs.keys().copied().map(blob_file_name)).chain(segments) {
+        let segment_names = segments.keys().map(|&name| name.to_owned());
+        for name in names.chain(state.blobs.keys().copied().map(blob_file_name)).chain(segment_names) {
             // The database may be closed by now, and the files may belong to another opening.
             shared.check_open()?;
             let context = || format!("adding {name} to a checkpoint");
@@ -127,9 +129,13 @@ impl Db {
                 checkpoint.copied_tables += 1;
             }
         }
+        for (keyspace, version) in &versions {
+            checkpoint.copied_bytes += copy_directory(shared, &*destination, keyspace, version, &mut state)?;
+        }
         destination.sync_directory().context(|| "syncing the checkpoint's directory".to_owned())?;
         if options.verify {
             check_files(&destination, &state, &shared.settings.prefix_functions)?;
+            check_segments(&destination, segments.into_values())?;
         }
         shared.check_open()?;
         Manifest::create(destination, 1, state)?.seal()?;
@@ -213,6 +219,7 @@ fn checkpoint_state(
             log_start: SegmentId(0),
             body: version.body.state(),
             chained: chained_segments(version),
+            directory: None,
             blob_references: version.blobs.live.clone(),
         };
         state.next_keyspace = state.next_keyspace.max(keyspace.id.next());
@@ -232,6 +239,31 @@ fn checkpoint_state(
 fn chained_segments(version: &Version) -> BTreeMap<SegmentId, ChainedSegment> {
     let files = version.chain.iter().flat_map(|chain| &chain.files);
     files.map(|file| (file.segment, ChainedSegment { seed: file.seed, bytes: file.bytes })).collect()
+}
+
+/// Writes the directory of a version's chains to the checkpoint; returns the bytes written. The file of the database
+/// cannot be linked, since it may be younger than the version.
+fn copy_directory(
+    shared: &Shared,
+    destination: &dyn Storage,
+    keyspace: &KeyspaceShared,
+    version: &Version,
+    state: &mut DatabaseState,
+) -> Result<u64> {
+    let Some(chain) = version.chain.as_ref().filter(|chain| !chain.files.is_empty()) else { return Ok(0) };
+    let (file, from) = (state.next_file, state.next_segment);
+    state.next_file += 1;
+    let current = keyspace.version.load_full();
+    // What is live has hardly changed since the snapshot, which has no sample.
+    let sampled = current.chain.as_ref().unwrap_or(chain);
+    let sources = (&*chain.directory, &sampled.directory.sample);
+    let options = OutputOptions { write_bytes: shared.memory.budget().write_bytes, leave_bytes: 0 };
+    let named = DirectoryFile { number: file, keyspace: keyspace.id, from };
+    let written = named.write(destination, &directory_file_name(file), sources, options)?;
+    if let Some(state) = state.keyspaces.get_mut(&keyspace.id) {
+        state.directory = Some(SavedDirectory { file, from, synced: Default::default() });
+    }
+    Ok(written)
 }
 
 /// Copies a file and makes its content survive a power cut; returns the bytes written.

@@ -8,7 +8,10 @@ use std::sync::Arc;
 use alluvium_io::{OpenMode, Storage};
 
 use crate::error::{Error, IoContext, Result};
-use crate::file_names::{COPY_MARKER, LOCK, parse_blob_file_name, parse_table_file_name};
+use crate::file_names::{
+    COPY_MARKER, LOCK, parse_blob_file_name, parse_directory_file_name, parse_table_file_name,
+};
+use crate::log::segment;
 use crate::manifest::{CURRENT, CURRENT_NEW, is_manifest_file_name};
 
 /// A directory that becomes a database by [`CopyTarget::finish`], and is cleared if that is not called.
@@ -82,6 +85,8 @@ fn is_of_copy(name: &str) -> bool {
         || name == LOCK
         || parse_table_file_name(name).is_some()
         || parse_blob_file_name(name).is_some()
+        || parse_directory_file_name(name).is_some()
+        || segment::is_file_name(name)
         || is_manifest_file_name(name)
         || crate::device::is_file_name(name)
 }

@@ -269,6 +269,7 @@ impl Db {
         version.blobs = version.blobs.with_files(&shared.blobs.files());
         let keyspace = Arc::new(KeyspaceShared::new(id, name.to_owned(), hasher, version));
         shared.keyspaces.write().expect("no panic while held").push(keyspace.clone());
+        shared.count_directories();
         Ok(keyspace)
     }
 

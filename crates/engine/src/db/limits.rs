@@ -19,6 +19,7 @@ impl Db {
         let bytes = bytes.map(|bytes| bytes.min(BYTES_MAX));
         let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
         shared.memory.set(budget);
+        shared.count_directories();
         shared.share_with_rows();
         shared.log.set_segment_bytes(budget.segment_bytes);
         shared.throttle.set_segment_bytes(budget.segment_bytes);

@@ -5,6 +5,7 @@ mod acknowledgement;
 mod append;
 mod backup;
 mod batch;
+mod chain_stats;
 mod change_plan;
 mod check_files;
 mod checkpoint;
@@ -57,6 +58,7 @@ mod write_wait_stats;
 
 pub use backup::{Backup, BackupOptions, backups, remove_old_backups, restore};
 pub use batch::Batch;
+pub use chain_stats::{ChainStats, DirectoryReplay};
 pub use checkpoint::{Checkpoint, CheckpointOptions};
 pub use condition::Versioned;
 pub use database::Db;

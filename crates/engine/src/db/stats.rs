@@ -3,6 +3,7 @@
 use alluvium_io::sync::atomic::Ordering;
 use serde::{Deserialize, Serialize};
 
+use super::chain_stats::ChainStats;
 use super::database::Db;
 use super::iterator_stats::IteratorStats;
 use super::plan_change_stats::PlanChangeStats;
@@ -44,6 +45,8 @@ pub struct Stats {
     pub blobs: BlobStats,
     /// Items in tables that no read can return any more.
     pub garbage: GarbageStats,
+    /// Keyspaces whose log is the store.
+    pub chains: ChainStats,
     /// Items that were dropped instead of refusing writes at the disk limit, since the opening: an estimate.
     pub oldest_items_dropped: u64,
     /// Bytes of their tables.
@@ -82,7 +85,7 @@ pub struct YoungDirectoryStats {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MemoryStats {
-    /// Cuckoo indexes of the log.
+    /// Cuckoo indexes of the log, and directories of chains.
     pub log_index: u64,
     /// Filters of runs and tables, including those of old versions that snapshots and readers still use.
     pub filters: u64,
@@ -271,6 +274,7 @@ impl Db {
             put_delay_ns: shared.throttle.delay_ns(),
             write_waits: WriteWaitStats::of(shared),
             failures: shared.failure_stats(),
+            chains: ChainStats::of(shared),
             log_retained_bytes: shared.log.retained.bytes(),
             oldest_items_dropped: shared.counters.oldest_items_dropped.load(Ordering::Relaxed),
             oldest_bytes_dropped: shared.counters.oldest_bytes_dropped.load(Ordering::Relaxed),

@@ -1,15 +1,19 @@
 //! Checking everything that is stored.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::sync::Arc;
 
 use alluvium_base::{BlobId, Corruption, TableId};
+use alluvium_io::OpenMode;
 use serde::Serialize;
 
 use super::database::Db;
 use super::scan::Iter;
 use crate::blob::{BlobFile, BlobFiles, Blobs, LargeValue, RecordReader, Reference, walk};
-use crate::error::{Error, Result};
+use crate::chained::{DirectoryFile, SavedFile};
+use crate::error::{Error, IoContext, Result};
+use crate::file_names::directory_file_name;
 use crate::item::ItemKind;
 use crate::table::Section;
 
@@ -101,8 +105,35 @@ impl Db {
         }
         drop(versions);
         report.tables = files.len();
+        self.verify_directories(&mut report)?;
         self.verify_blobs(&mut report)?;
         Ok(report)
+    }
+
+    /// Checks the files with directories of chains. None is replaced meanwhile.
+    fn verify_directories(&self, report: &mut VerifyReport) -> Result<()> {
+        let shared = self.shared();
+        let _no_collection = shared.collect_lock.lock().expect("no panic while held");
+        let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
+        for keyspace in shared.all_keyspaces() {
+            shared.check_open()?;
+            let version = keyspace.version.load_full();
+            let Some(directory) = version.chain.as_ref().map(|chain| &chain.directory) else { continue };
+            let Some(SavedFile { number, from, .. }) = directory.saving.file() else { continue };
+            let name = directory_file_name(number);
+            let check = || match shared.storage.open(&name, OpenMode::Read) {
+                Err(error) if error.kind() == ErrorKind::NotFound => {
+                    Err(Error::MissingFile { file: name.clone() })
+                }
+                file => {
+                    let file = file.context(|| format!("opening {name}"))?;
+                    let named = DirectoryFile { number, keyspace: keyspace.id, from };
+                    named.read(&*file, |_| directory.spec).map(drop)
+                }
+            };
+            report.note(check())?;
+        }
+        Ok(())
     }
 
     /// Checks that the log's files contain what was written to them.

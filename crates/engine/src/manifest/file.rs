@@ -279,6 +279,14 @@ pub(crate) fn sample() -> Vec<u8> {
         Edit::AddBlob { file: BlobId(5) },
         Edit::SealBlob { file: BlobId(5), bytes: 80 },
         Edit::BlobReferences { keyspace: KeyspaceId(keyspace), file: BlobId(5), delta: 40, durable: 0 },
+        Edit::AddChained { keyspace: KeyspaceId(keyspace), segment: SegmentId(0), seed: 6, bytes: 4200 },
+        Edit::SaveDirectory {
+            keyspace: KeyspaceId(keyspace),
+            file: 8,
+            from: SegmentId(1),
+            segment: SegmentId(1),
+            offset: 4100,
+        },
     ];
     let chain = encode_record(chain, &edits, &mut bytes);
     let edits = [

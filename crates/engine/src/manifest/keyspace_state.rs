@@ -17,6 +17,8 @@ pub(crate) struct KeyspaceState {
     pub body: LevelsState,
     /// Segments before the log's start with records that are linked to chains, old to young.
     pub chained: BTreeMap<SegmentId, ChainedSegment>,
+    /// The file with the directory of its chains, if there is one. Only while segments stay.
+    pub directory: Option<SavedDirectory>,
     /// Bytes of blob files that the tables refer to, by file.
     pub blob_references: BTreeMap<BlobId, u64>,
 }
@@ -26,6 +28,16 @@ pub(crate) struct KeyspaceState {
 pub(crate) struct ChainedSegment {
     pub seed: u64,
     pub bytes: u64,
+}
+
+/// The file of a directory of chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SavedDirectory {
+    pub file: u64,
+    /// Records in segments from this one on may be missing in it.
+    pub from: SegmentId,
+    /// How far the log was synced when the directory was written: the segment, and the offset there.
+    pub synced: (SegmentId, u64),
 }
 
 impl KeyspaceState {

@@ -25,7 +25,7 @@ pub(crate) use file::{
     CURRENT_NEW, Manifest, file_name as manifest_file_name, is_file_name as is_manifest_file_name, parse,
     parse_file_name as parse_manifest_file_name, read_all, read_current,
 };
-pub(crate) use keyspace_state::{ChainedSegment, KeyspaceState};
+pub(crate) use keyspace_state::{ChainedSegment, KeyspaceState, SavedDirectory};
 pub(crate) use levels_state::{LevelsState, PlacedTableState, RunState};
 pub(crate) use plan_state::{PlanSource, PlanState};
 pub(crate) use salvage::{Scraps, salvage};

@@ -1,10 +1,10 @@
-//! The table files that a state names.
+//! The files that a state names.
 
 use std::collections::BTreeSet;
 
 use alluvium_base::{SegmentId, TableId};
 
-use super::keyspace_state::KeyspaceState;
+use super::keyspace_state::{KeyspaceState, SavedDirectory};
 use super::state::DatabaseState;
 
 impl DatabaseState {
@@ -18,6 +18,20 @@ impl DatabaseState {
         let has_it =
             |state: &KeyspaceState| state.chained.get(&segment).is_some_and(|found| found.seed == seed);
         self.keyspaces.values().any(has_it)
+    }
+
+    /// Whether some keyspace has its directory of chains in the file of this number.
+    pub fn names_directory(&self, number: u64) -> bool {
+        self.directories().any(|directory| directory.file == number)
+    }
+
+    /// How far the log was synced at least, as saved directories prove.
+    pub fn synced(&self) -> (SegmentId, u64) {
+        self.directories().map(|directory| directory.synced).max().unwrap_or_default()
+    }
+
+    fn directories(&self) -> impl Iterator<Item = &SavedDirectory> {
+        self.keyspaces.values().filter_map(|state| state.directory.as_ref())
     }
 
     /// Numbers of the table files in use that are stored in the second directory, ascending.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use alluvium_base::{BlobId, HashRange, KeyspaceId, SegmentId, TableId};
 
 use super::edit::Edit;
-use super::keyspace_state::{ChainedSegment, KeyspaceState};
+use super::keyspace_state::{ChainedSegment, KeyspaceState, SavedDirectory};
 use super::levels_state::{LevelsState, PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use crate::level::{Container, pushed, replaced};
@@ -60,6 +60,7 @@ impl DatabaseState {
                     log_start: SegmentId(0),
                     body: LevelsState::new(plan),
                     chained: BTreeMap::new(),
+                    directory: None,
                     blob_references: BTreeMap::new(),
                 };
                 if self.keyspaces.insert(*keyspace, state).is_some() {
@@ -91,6 +92,7 @@ impl DatabaseState {
                 state.log_start = *log_start;
                 state.body = LevelsState::new(state.body.plan.clone());
                 state.chained.clear();
+                state.directory = None;
                 state.blob_references.clear();
             }
             Edit::AddRun { keyspace, file, shard_bits, repeats, items } => {
@@ -152,11 +154,24 @@ impl DatabaseState {
                 state.chained.insert(*segment, ChainedSegment { seed: *seed, bytes: *bytes });
             }
             Edit::DropChained { keyspace, segment } => {
-                if self.keyspace(*keyspace)?.chained.remove(segment).is_none() {
+                let state = self.keyspace(*keyspace)?;
+                if state.chained.remove(segment).is_none() {
                     return Err(format!(
                         "segment {segment}, which keyspace {keyspace} does not need, is dropped"
                     ));
                 }
+                if state.chained.is_empty() {
+                    state.directory = None;
+                }
+            }
+            Edit::SaveDirectory { keyspace, file, from, segment, offset } => {
+                let state = self.keyspace(*keyspace)?;
+                if state.chained.is_empty() {
+                    return Err(format!("keyspace {keyspace} has a directory, but no chains"));
+                }
+                let synced = (*segment, *offset);
+                state.directory = Some(SavedDirectory { file: *file, from: *from, synced });
+                self.next_file = self.next_file.max(file.saturating_add(1));
             }
             Edit::BlobReferences { keyspace, file, delta, durable } => {
                 if let Some(sealed) = self.blobs.get(file).copied() {

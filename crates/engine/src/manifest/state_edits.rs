@@ -3,7 +3,7 @@
 use alluvium_base::SegmentId;
 
 use super::edit::Edit;
-use super::keyspace_state::ChainedSegment;
+use super::keyspace_state::{ChainedSegment, SavedDirectory};
 use super::levels_state::{PlacedTableState, RunState};
 use super::plan_state::PlanState;
 use super::state::DatabaseState;
@@ -49,6 +49,9 @@ impl DatabaseState {
             for (&segment, &ChainedSegment { seed, bytes }) in &state.chained {
                 edits.push(Edit::AddChained { keyspace, segment, seed, bytes });
             }
+            edits.extend(state.directory.map(|SavedDirectory { file, from, synced: (segment, offset) }| {
+                Edit::SaveDirectory { keyspace, file, from, segment, offset }
+            }));
             for run in &state.body.runs {
                 let RunState { file, shard_bits, repeats, .. } = *run;
                 let items = items.remove(&file).unwrap_or(0);
@@ -75,5 +78,51 @@ impl DatabaseState {
             }));
         }
         edits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_base::{KeyHasher, KeyspaceId};
+    use alluvium_model::LevelsPlan;
+
+    use super::super::plan_state::PlanSource;
+    use super::*;
+
+    #[test]
+    fn a_saved_directory_is_there_as_long_as_segments_stay() {
+        let keyspace = KeyspaceId(0);
+        let add = |segment| Edit::AddChained { keyspace, segment: SegmentId(segment), seed: 9, bytes: 5000 };
+        let drop = |segment| Edit::DropChained { keyspace, segment: SegmentId(segment) };
+        let save = |file| {
+            let (from, segment, offset) = (SegmentId(4), SegmentId(5), 4100);
+            Edit::SaveDirectory { keyspace, file, from, segment, offset }
+        };
+        let mut state = DatabaseState::default();
+        let create = Edit::CreateKeyspace {
+            keyspace,
+            name: "k".to_owned(),
+            hasher: KeyHasher::Xxh3 { seed: 1 },
+            plan: LevelsPlan::silt(),
+            source: PlanSource::Own,
+        };
+        state.apply(&create).unwrap();
+        assert!(state.apply(&save(3)).unwrap_err().contains("no chains"));
+        for edit in [add(2), add(3), save(3), save(6)] {
+            state.apply(&edit).unwrap();
+        }
+        assert!(state.names_directory(6) && !state.names_directory(3) && state.next_file == 7);
+        assert_eq!(state.synced(), (SegmentId(5), 4100));
+        let mut rebuilt = DatabaseState::default();
+        state.to_edits().iter().for_each(|edit| rebuilt.apply(edit).unwrap());
+        assert_eq!(rebuilt, state);
+        let mut cleared = state.clone();
+        cleared.apply(&Edit::ClearKeyspace { keyspace, log_start: SegmentId(6) }).unwrap();
+        assert!(!cleared.names_directory(6));
+        state.apply(&drop(2)).unwrap();
+        assert!(state.names_directory(6));
+        state.apply(&drop(3)).unwrap();
+        assert!(!state.names_directory(6) && state.synced() == (SegmentId(0), 0));
+        assert!(state.apply(&drop(3)).is_err());
     }
 }

@@ -27,8 +27,8 @@ use crate::core::{
 use crate::environment::Environment;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::{
-    COPY_MARKER, LOCK, RESERVE, is_spill_file_name, parse_blob_file_name, parse_table_file_name,
-    table_file_name,
+    COPY_MARKER, LOCK, RESERVE, is_spill_file_name, parse_blob_file_name, parse_directory_file_name,
+    parse_table_file_name, table_file_name,
 };
 use crate::level::Reclaimer;
 use crate::log::Recycler;
@@ -85,7 +85,7 @@ pub(crate) fn open(
     let (blob_files, mut replayed) =
         replay_log(&*storage, &reclaimer, &recycler, &mut state, manifest_number, check, settings.read_only)?;
     // Nothing was changed up to here: a damaged database stays as it is.
-    let strays = find_strays(&*storage, &state)?;
+    let mut strays = find_strays(&*storage, &state)?;
     blobs::finish(&blob_files, &mut state, &replayed.references, settings.read_only)?;
     let blobs = Arc::new(Blobs::new(blob_files));
     let first_segment = state.next_segment;
@@ -129,11 +129,19 @@ pub(crate) fn open(
         .iter()
         .map(|(&id, keyspace)| {
             let sizes = (settings.expected_items, budget.log_entries_max);
-            let read = (settings.expected_items, budget.read_bytes);
-            let chain = chains::open(id, keyspace, &chain_files, &replayed, read)?;
+            let sources = chains::Sources {
+                storage: &*storage,
+                files: &chain_files,
+                replayed: &replayed,
+                newest: first_segment,
+                expected_items: settings.expected_items,
+                read_bytes: budget.read_bytes,
+            };
+            let chain = chains::open(id, keyspace, &sources)?;
             keyspaces::open(id, keyspace, &log, &blobs, &replayed, chain, sizes)
         })
         .collect::<Result<Vec<_>>>()?;
+    strays.extend(chains::give_up_unused(&mut state, &keyspaces));
     let dormant = keyspaces.iter().filter(|keyspace| keyspace.is_dormant()).count();
     let next_file = state.next_file;
     let plan_choice = settings.plan.clone();
@@ -149,7 +157,7 @@ pub(crate) fn open(
         recycler.release(None)?;
     }
     remove_old_manifests(&*storage, &manifest)?;
-    Ok(Shared {
+    let shared = Shared {
         storage,
         young,
         reclaimer,
@@ -192,7 +200,9 @@ pub(crate) fn open(
         directory_lock: Mutex::new(Some(directory_lock)),
         is_closed: AtomicBool::new(false),
         log_examined: Mutex::default(),
-    })
+    };
+    shared.count_directories();
+    Ok(shared)
 }
 
 /// The log that stays on the device for its readers. Files that are not kept go to the recycler.
@@ -261,7 +271,11 @@ pub(crate) fn lock(storage: &dyn Storage) -> Result<Box<dyn DirectoryLock>> {
 /// files but without the manifest that says what they mean.
 fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) -> Result<DatabaseState> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
-    let is_ours = |name: &str| parse_table_file_name(name).is_some() || parse_blob_file_name(name).is_some();
+    let is_ours = |name: &str| {
+        parse_table_file_name(name).is_some()
+            || parse_blob_file_name(name).is_some()
+            || parse_directory_file_name(name).is_some()
+    };
     if let Some(name) = names.iter().find(|name| is_ours(name)) {
         let reason = format!("it holds {name} but no file CURRENT that names a manifest");
         return Err(Error::NotADatabase { reason });
@@ -305,7 +319,8 @@ fn find_strays(storage: &dyn Storage, state: &DatabaseState) -> Result<Vec<Strin
             missing.remove(table);
         });
         let is_stray = table.is_some_and(|table| !files.contains(&table))
-            || parse_blob_file_name(name).is_some_and(|blob| !state.blobs.contains_key(&blob));
+            || parse_blob_file_name(name).is_some_and(|blob| !state.blobs.contains_key(&blob))
+            || parse_directory_file_name(name).is_some_and(|number| !state.names_directory(number));
         // A copy that has become a database needs no marker: nothing of it may be cleared away any more.
         is_stray || is_spill_file_name(name) || name == COPY_MARKER
     });

@@ -86,7 +86,7 @@ pub(super) fn replay(
         }
         id = id.next();
     };
-    let proven = files.proven(storage, state, end)?;
+    let proven = files.proven(storage, state, end)?.max(synced(state));
     if proven > end {
         let Position { segment, offset } = proven;
         let expected = format!("since the log was synced up to offset {offset} of segment {segment}");
@@ -111,6 +111,12 @@ pub(super) fn replay(
         state.log_ends.insert(passed, 0);
     }
     Ok(replayed)
+}
+
+/// How far the log was synced at least, by what the manifest says.
+pub(super) fn synced(state: &DatabaseState) -> Position {
+    let (segment, offset) = state.synced();
+    Position { segment, offset }
 }
 
 /// Makes the content of a segment survive a power cut. A process that was killed may have left it in the system's

@@ -8,7 +8,7 @@ use alluvium_io::Storage;
 
 use super::content::unsound_blob;
 use super::index::index_damaged;
-use super::replay::Replayed;
+use super::replay::{Replayed, synced};
 use super::segments::{SegmentFile, SegmentFiles};
 use crate::blob::BlobFiles;
 use crate::error::Result;
@@ -29,7 +29,7 @@ pub(super) fn replay_damaged(
 ) -> Result<Replayed> {
     let (files, _) = SegmentFiles::find(storage, recycler, state, manifest)?;
     let start = Position { segment: state.log_start, offset: 0 };
-    let proven = files.proven(storage, state, start)?;
+    let proven = files.proven(storage, state, start)?.max(synced(state));
     let known = state.log_ends.iter().rev().find(|(_, end)| **end > 0).map_or(SegmentId(0), |(&id, _)| id);
     let mut replayed = Replayed::default();
     let mut id = state.log_start;

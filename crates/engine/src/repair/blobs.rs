@@ -6,7 +6,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use alluvium_base::{BlobId, KeyspaceId};
+use alluvium_base::BlobId;
 
 use super::Repair;
 use super::report::ManifestRepair;
@@ -37,10 +37,11 @@ impl Repair {
         Ok(())
     }
 
-    /// Counts the references in the tables of the new structure, and names every file to which they refer.
+    /// Counts the references in the tables of the new structure and in segments that stay, and names every file to which they refer.
     pub fn count_references(&mut self, state: &mut DatabaseState) -> Result<()> {
         let present = self.present_blob_files()?;
-        let mut counts: BTreeMap<KeyspaceId, BTreeMap<BlobId, u64>> = BTreeMap::new();
+        let mut counts = std::mem::take(&mut self.chained_references);
+        counts.values_mut().for_each(|files| files.retain(|file, _| present.contains(file)));
         let mut ends: BTreeMap<BlobId, u64> = BTreeMap::new();
         for number in state.files() {
             let claims = claims_of(state, number);

@@ -7,39 +7,32 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use alluvium_base::checksum::checksum64;
 use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId};
-use alluvium_io::OpenMode;
 use alluvium_model::LevelsPlan;
 
+use super::chained::ChainedSegments;
 use super::report::ManifestRepair;
 use super::rewrite::RunItems;
+use super::segments::{Found, SegmentFiles, references, scan, starts_with_record};
 use super::structure::{Structure, unnamed};
 use super::{Repair, has_keyspace};
 use crate::blob::Reference;
-use crate::error::{IoContext, Result};
-use crate::item::{EncodedItem, Item};
-use crate::log::identity::Identities;
-use crate::log::record::Record;
-use crate::log::salvage::{Piece, Pieces, proven_durable};
+use crate::error::Result;
+use crate::item::{EncodedItem, Item, Link};
+use crate::log::Position;
+use crate::log::salvage::proven_durable;
 use crate::log::segment::BLOCK;
-use crate::log::{Position, SegmentHeader, segment};
-use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState, read_all};
+use crate::manifest::{DatabaseState, PlanSource, PlanState, RunState};
 use crate::merge::YoungItems;
 use crate::table::SegmentSpan;
 
 /// Maximum number of segments before one that count as missing: the numbers come from damaged files.
 const SEGMENTS_MISSING_MAX: u64 = 64;
 
-/// A log file that contains a segment.
-struct Found {
-    name: String,
-    seed: u64,
-    /// Whether the header is undamaged.
-    is_sound: bool,
-}
-
 /// The log as a repair finds it.
 pub(super) struct LogSurvey {
     segments: BTreeMap<SegmentId, Found>,
+    /// Segments from before its start that chained keyspaces need.
+    chained: ChainedSegments,
     /// The position up to which marks prove that the log was durable.
     proven: Position,
     /// Bytes of unfinished blob files that are known to be durable.
@@ -58,12 +51,22 @@ impl LogSurvey {
     }
 }
 
-/// Counts of a segment's records.
-#[derive(Default)]
-struct Scan {
-    records: u64,
-    gaps: u64,
-    gap_bytes: u64,
+/// A segment, and what counts in it.
+#[derive(Clone, Copy)]
+pub(super) struct Part<'a> {
+    pub id: SegmentId,
+    pub segment: &'a Found,
+    pub known_end: Option<u64>,
+    /// Everything in front of this must be sound.
+    pub required: u64,
+    /// If given, only records with links of these keyspaces count.
+    pub only: Option<&'a BTreeSet<KeyspaceId>>,
+}
+
+impl Part<'_> {
+    fn has(&self, keyspace: KeyspaceId, encoded: &EncodedItem<'_>) -> bool {
+        self.only.is_none_or(|only| only.contains(&keyspace) && Link::of(encoded.bytes).is_some())
+    }
 }
 
 /// The newest item of each key of a segment, by keyspace: the position of its encoding.
@@ -71,29 +74,41 @@ type Newest<'a> = BTreeMap<KeyspaceId, HashMap<&'a [u8], usize>>;
 
 impl Repair {
     /// Finds the segments of the log, and what they prove.
-    pub fn survey_log(&self, state: &DatabaseState, manifest: u64) -> Result<LogSurvey> {
-        let segments = self.find_segments(state, manifest)?;
-        let mut proven = Position::default();
+    pub fn survey_log(&self, structure: &Structure) -> Result<LogSurvey> {
+        let state = &structure.state;
+        let SegmentFiles { log: segments, older, unknown } =
+            self.find_segments(state, structure.manifest_number)?;
+        let chained = match &structure.in_tables {
+            Some(in_tables) => self.chained_segments_by_records(state, older, in_tables)?,
+            None => self.chained_segments(state, older, unknown),
+        };
+        let (segment, offset) = state.synced();
+        let mut proven = Position { segment, offset };
         for (&id, segment) in segments.iter().filter(|(id, _)| !state.log_ends.contains_key(id)) {
             let bytes = self.read_segment(segment, None)?;
             let durable = proven_durable(id, segment.seed, &bytes, BLOCK as usize);
             proven = proven.max(durable.unwrap_or_default());
         }
-        let mut survey = LogSurvey { segments, proven, blobs: state.durable_blobs.clone() };
-        for (&id, segment) in &survey.segments {
+        let survey = LogSurvey { segments, chained, proven, blobs: BTreeMap::new() };
+        let mut blobs = state.durable_blobs.clone();
+        let log = survey.segments.iter().map(|(&id, segment)| {
             let known_end = state.log_ends.get(&id).copied();
+            (segment, known_end, survey.required(id, known_end))
+        });
+        let chained = survey.chained.present.values().map(|chained| (&chained.found, chained.end, u64::MAX));
+        for (segment, known_end, required) in log.chain(chained) {
             let bytes = self.read_segment(segment, known_end)?;
             for (_, start) in references(segment, &bytes, known_end) {
                 let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
-                let is_durable = (start as u64) < survey.required(id, known_end);
+                let is_durable = (start as u64) < required;
                 let Some(item) = item.filter(|_| is_durable) else { continue };
                 for reference in Reference::all_of(&item) {
-                    let end = survey.blobs.entry(reference.file).or_default();
+                    let end = blobs.entry(reference.file).or_default();
                     *end = (*end).max(reference.body_end());
                 }
             }
         }
-        Ok(survey)
+        Ok(LogSurvey { blobs, ..survey })
     }
 
     /// Checks the log that `structure` names. If the log is damaged, or the manifest was, all sound records become
@@ -107,34 +122,28 @@ impl Repair {
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let found = &survey.segments;
         let mut damaged = self.count_missing(survey, &structure.state, rebuilt)?;
-        for (&id, segment) in found {
-            let known_end = structure.state.log_ends.get(&id).copied();
-            let bytes = self.read_segment(segment, known_end)?;
-            let required = survey.required(id, known_end);
-            let scan = scan(segment, &bytes, required, |_, _| {});
-            self.report.segments += 1;
-            self.report.log_gaps += scan.gaps;
-            self.report.items_lost_is_minimum |= scan.gaps > 0;
-            self.report.log_bytes_lost += scan.gap_bytes;
-            damaged |= scan.gaps > 0 || !segment.is_sound;
-            damaged |= !self.segment_has_its_records(segment, &bytes, known_end, required)?;
-            if !segment.is_sound {
-                self.report.problem(format!("{}: the header of segment {id} is damaged", segment.name));
-            }
-            if scan.gaps > 0 {
-                let (gaps, gap_bytes) = (scan.gaps, scan.gap_bytes);
-                let name = &segment.name;
-                self.report.problem(format!("{name}: records are lost in {gaps} places, {gap_bytes} bytes"));
-            }
+        damaged |= self.count_missing_chained(&survey.chained);
+        let log_ends = structure.state.log_ends.clone();
+        let log = found.iter().map(|(&id, segment)| {
+            let known_end = log_ends.get(&id).copied();
+            Part { id, segment, known_end, required: survey.required(id, known_end), only: None }
+        });
+        // Those of chained keyspaces are older than the others.
+        let parts: Vec<Part<'_>> = survey.chained.parts().chain(log).collect();
+        for part in &parts {
+            damaged |= !self.is_part_sound(part)?;
         }
         if !damaged && !rebuilt {
-            return Ok(());
+            return self.count_chained_references(&survey.chained);
         }
-        for (&id, segment) in found {
-            let required = survey.required(id, structure.state.log_ends.get(&id).copied());
-            self.convert(id, segment, required, structure, plan)?;
+        for part in &parts {
+            self.convert(part, structure, plan)?;
         }
         let state = &mut structure.state;
+        for keyspace in state.keyspaces.values_mut() {
+            keyspace.chained.clear();
+            keyspace.directory = None;
+        }
         let above = found.keys().next_back().map_or(SegmentId(0), |last| last.next());
         let above = above.max(state.log_ends.keys().next_back().map_or(SegmentId(0), |last| last.next()));
         state.next_segment = state.next_segment.max(above).max(state.log_start).max(SegmentId(1));
@@ -144,47 +153,25 @@ impl Repair {
         Ok(())
     }
 
-    fn log_files(&self) -> Result<Vec<String>> {
-        let names = self.storage.list().context(|| "listing the database directory".to_owned())?;
-        Ok(names.into_iter().filter(|name| segment::is_file_name(name)).collect())
-    }
-
-    /// All segments that count, including those with damaged headers.
-    fn find_segments(&self, state: &DatabaseState, manifest: u64) -> Result<BTreeMap<SegmentId, Found>> {
-        let mut found = BTreeMap::new();
-        let mut headless = Vec::new();
-        for name in self.log_files()? {
-            let block = self.read_start(&name);
-            if SegmentHeader::is_released(&block) {
-                continue;
-            }
-            match SegmentHeader::parse(&name, &block)? {
-                Some(SegmentHeader { id, seed, .. }) if id >= state.log_start => {
-                    found.insert(id, Found { name, seed, is_sound: true });
-                }
-                Some(_) => {}
-                None => headless.push(name),
-            }
+    /// Whether all records of a segment are sound, and those to which they refer. Reports what is not.
+    fn is_part_sound(&mut self, part: &Part<'_>) -> Result<bool> {
+        let Part { id, segment, known_end, required, .. } = *part;
+        let bytes = self.read_segment(segment, known_end)?;
+        let scan = scan(segment, &bytes, required, |_, _| {});
+        self.report.segments += 1;
+        self.report.log_gaps += scan.gaps;
+        self.report.items_lost_is_minimum |= scan.gaps > 0;
+        self.report.log_bytes_lost += scan.gap_bytes;
+        if !segment.is_sound {
+            self.report.problem(format!("{}: the header of segment {id} is damaged", segment.name));
         }
-        found.retain(|id, _| state.log_ends.get(id) != Some(&0));
-        let last = [found.keys().next_back(), state.log_ends.keys().next_back()].into_iter().flatten().max();
-        let newest = last.copied().unwrap_or_default().max(state.next_segment);
-        let identities = Identities { seed: state.seed, manifest, log_start: state.log_start, newest };
-        for name in headless {
-            let bytes = read_all(&*self.storage, &name).unwrap_or_default();
-            if let Some((id, seed)) = identities.find(&bytes, &found) {
-                found.insert(id, Found { name, seed, is_sound: false });
-            }
+        if scan.gaps > 0 {
+            let (gaps, gap_bytes) = (scan.gaps, scan.gap_bytes);
+            let name = &segment.name;
+            self.report.problem(format!("{name}: records are lost in {gaps} places, {gap_bytes} bytes"));
         }
-        Ok(found)
-    }
-
-    /// The first bytes of a log file; empty if it cannot be read.
-    fn read_start(&self, name: &str) -> Vec<u8> {
-        let mut block = vec![0; BLOCK as usize];
-        let read = self.storage.open(name, OpenMode::Read).and_then(|file| file.read_at(&mut block, 0));
-        block.truncate(read.unwrap_or(0));
-        block
+        let has_records = self.segment_has_its_records(segment, &bytes, known_end, required)?;
+        Ok(scan.gaps == 0 && segment.is_sound && has_records)
     }
 
     /// Reports the segments that should exist and do not. Returns whether there are any. If the manifest is `rebuilt`,
@@ -214,14 +201,6 @@ impl Repair {
         self.report.segments_lost += expected.len() as u64;
         self.report.items_lost_is_minimum |= !expected.is_empty();
         Ok(!expected.is_empty())
-    }
-
-    fn read_segment(&self, segment: &Found, known_end: Option<u64>) -> Result<Vec<u8>> {
-        let mut bytes = read_all(&*self.storage, &segment.name)?;
-        if let Some(end) = known_end {
-            bytes.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-        }
-        Ok(bytes)
     }
 
     /// Whether all records to which the segment's items refer are where they say, apart from unsound ones that an
@@ -268,22 +247,16 @@ impl Repair {
     }
 
     /// Writes the newest items of a segment as runs, the youngest of their keyspaces.
-    fn convert(
-        &mut self,
-        id: SegmentId,
-        segment: &Found,
-        required: u64,
-        structure: &mut Structure,
-        plan: &LevelsPlan,
-    ) -> Result<()> {
+    fn convert(&mut self, part: &Part<'_>, structure: &mut Structure, plan: &LevelsPlan) -> Result<()> {
+        let Part { id, segment, known_end, required, .. } = *part;
         let rebuilt = structure.report == ManifestRepair::Rebuilt;
         let state = &mut structure.state;
-        let known_end = state.log_ends.get(&id).copied();
         let bytes = self.read_segment(segment, known_end)?;
         let never_durable = self.never_durable(segment, &bytes, known_end, required)?;
         let mut newest: Newest<'_> = BTreeMap::new();
         let scan = scan(segment, &bytes, known_end.unwrap_or(0), |keyspace, start| {
-            let item = EncodedItem::decode(&bytes[start..]).map(|encoded| encoded.item);
+            let encoded = EncodedItem::decode(&bytes[start..]);
+            let item = encoded.filter(|encoded| part.has(keyspace, encoded)).map(|encoded| encoded.item);
             let counts = |owner: SegmentId| owner <= id;
             let owner_start = state.keyspaces.get(&keyspace).map_or(SegmentId(0), |owner| owner.log_start);
             if let Some(item) = item
@@ -335,58 +308,4 @@ impl Repair {
         }
         Ok(())
     }
-}
-
-/// Calls `visit` with the keyspace and the position of every item of a segment's sound records.
-///
-/// The segment must be complete up to `required`, or end with a seal if that is `u64::MAX`.
-fn scan(segment: &Found, bytes: &[u8], required: u64, mut visit: impl FnMut(KeyspaceId, usize)) -> Scan {
-    let mut scan = Scan::default();
-    let mut is_sealed = false;
-    let mut pieces = Pieces::new(segment.seed, bytes, BLOCK as usize);
-    for piece in &mut pieces {
-        match piece {
-            Piece::Gap { bytes } => {
-                scan.gaps += 1;
-                scan.gap_bytes += bytes as u64;
-            }
-            Piece::Record { record, start } => {
-                scan.records += 1;
-                match record {
-                    Record::Item { keyspace, item_start, .. } => visit(keyspace, start + item_start),
-                    Record::Batch(items) => {
-                        items.for_each(|(keyspace, _, item_start)| visit(keyspace, start + item_start));
-                    }
-                    Record::Mark(_) | Record::Unlogged { .. } | Record::Slots { .. } => scan.records -= 1,
-                    Record::Seal { .. } => {
-                        scan.records -= 1;
-                        is_sealed = true;
-                    }
-                }
-            }
-        }
-    }
-    let end = pieces.position() as u64;
-    if end < required && !is_sealed {
-        scan.gaps += 1;
-        // The length of a segment that lacks its seal is unknown.
-        scan.gap_bytes += if required == u64::MAX { 0 } else { required - end };
-    }
-    scan
-}
-
-/// Keyspace and position of every item of a segment's sound records that refers to a blob file.
-fn references(segment: &Found, bytes: &[u8], known_end: Option<u64>) -> Vec<(KeyspaceId, usize)> {
-    let mut references = Vec::new();
-    scan(segment, bytes, known_end.unwrap_or(0), |keyspace, start| {
-        if EncodedItem::decode(&bytes[start..]).is_some_and(|encoded| encoded.item.is_reference()) {
-            references.push((keyspace, start));
-        }
-    });
-    references
-}
-
-fn starts_with_record(seed: u64, bytes: &[u8]) -> bool {
-    let first = Pieces::new(seed, bytes, BLOCK as usize).next();
-    matches!(first, Some(Piece::Record { record: Record::Item { .. } | Record::Batch(_), .. }))
 }

@@ -15,11 +15,13 @@
 //! by a crash can be repeated.
 
 mod blobs;
+mod chained;
 mod log;
 mod placing;
 mod records;
 mod report;
 mod rewrite;
+mod segments;
 mod set_aside;
 mod structure;
 mod tables;
@@ -29,14 +31,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use alluvium_base::{KeyspaceId, PrefixFunction, TableId};
+use alluvium_base::{BlobId, KeyspaceId, PrefixFunction, TableId};
 use alluvium_io::{FileStorage, IoOptions, Storage};
 use alluvium_model::Plan;
 
 use crate::core::complete_hasher;
 use crate::environment::Environment;
 use crate::error::{Error, IoContext, Result};
-use crate::file_names::{parse_blob_file_name, parse_table_file_name};
+use crate::file_names::{parse_blob_file_name, parse_directory_file_name, parse_table_file_name};
 use crate::log::segment;
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name};
 use crate::recovery;
@@ -151,6 +153,7 @@ fn repair_with(
         items: BTreeMap::new(),
         replaced: Vec::new(),
         written: Vec::new(),
+        chained_references: BTreeMap::new(),
         records: Records::none(&storage, options.dry_run),
         report: RepairReport { dry_run: options.dry_run, ..RepairReport::default() },
     };
@@ -160,7 +163,7 @@ fn repair_with(
         keyspace.hasher = complete_hasher(&keyspace.name, keyspace.hasher, &options.prefix_functions)?;
     }
     repair.next_file = structure.state.next_file.max(first_free_number(&*storage)?);
-    let log = repair.survey_log(&structure.state, structure.manifest_number)?;
+    let log = repair.survey_log(&structure)?;
     repair.open_records(&structure.state, &log.blobs, structure.report)?;
     repair.check_blob_files(&mut structure.state, structure.report)?;
     repair.check_tables(&mut structure.state)?;
@@ -216,6 +219,8 @@ struct Repair {
     replaced: Vec<String>,
     /// Table files that were written, with their numbers of items.
     written: Vec<(TableId, u64)>,
+    /// Bytes of blob files to which segments of chained keyspaces refer that stay as they are.
+    chained_references: BTreeMap<KeyspaceId, BTreeMap<BlobId, u64>>,
     records: Records,
     report: RepairReport,
 }
@@ -227,13 +232,15 @@ impl Repair {
     }
 }
 
-/// A number above those of all tables and blob files, including those left by an interrupted repair.
+/// A number above those of all tables, blob files and directories of chains, including those left by an interrupted repair.
 fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     Ok(names
         .iter()
         .filter_map(|name| {
-            parse_table_file_name(name).map(|id| id.0).or_else(|| Some(parse_blob_file_name(name)?.0))
+            let table_or_blob =
+                parse_table_file_name(name).map(|id| id.0).or_else(|| Some(parse_blob_file_name(name)?.0));
+            table_or_blob.or_else(|| parse_directory_file_name(name))
         })
         .max()
         .map_or(1, |last| last + 1))

@@ -6,6 +6,7 @@ use alluvium_base::{BlobId, KeyHasher, KeyspaceId, SegmentId, TableId};
 use alluvium_model::LevelsPlan;
 
 use super::Repair;
+use super::chained::YoungestInTables;
 use super::placing::{place_in_gaps, place_runs, place_sorted, plan_with_levels};
 use super::report::ManifestRepair;
 use crate::core::check_plan;
@@ -25,6 +26,8 @@ pub(super) struct Structure {
     pub manifest_number: u64,
     /// Files without a meaning once a new manifest counts.
     pub stale_files: Vec<String>,
+    /// What the tables say about older segments, if the structure was assembled from them.
+    pub in_tables: Option<YoungestInTables>,
 }
 
 impl Repair {
@@ -48,7 +51,7 @@ impl Repair {
                 if whole && current.is_some() { ManifestRepair::Sound } else { ManifestRepair::Restored };
             let stale = manifests.iter().map(|&number| manifest_file_name(number));
             let stale_files = if report == ManifestRepair::Sound { Vec::new() } else { stale.collect() };
-            return Ok(Structure { state, report, manifest_number, stale_files });
+            return Ok(Structure { state, report, manifest_number, stale_files, in_tables: None });
         }
         // Older manifests contain less, but may contain names of keyspaces that the last one has lost.
         let mut edits = Vec::new();
@@ -56,13 +59,14 @@ impl Repair {
             self.read_manifest(number, None, &mut edits)?;
         }
         edits.append(&mut scraps);
-        let state = self.rebuild(&names, &edits, plan)?;
+        let (state, in_tables) = self.rebuild(&names, &edits, plan)?;
         let tables = names.iter().filter(|name| parse_table_file_name(name).is_some());
         let unnamed =
             tables.filter(|name| !state.names_file(parse_table_file_name(name).unwrap_or_default()));
         let mut stale_files: Vec<String> = unnamed.cloned().collect();
         stale_files.extend(manifests.iter().map(|&number| manifest_file_name(number)));
-        Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files })
+        let in_tables = Some(in_tables);
+        Ok(Structure { state, report: ManifestRepair::Rebuilt, manifest_number, stale_files, in_tables })
     }
 
     /// The content of `CURRENT`, if it can be read.
@@ -108,7 +112,12 @@ impl Repair {
     }
 
     /// Assembles the structure from the readable edits, in their order, and from the tables.
-    fn rebuild(&mut self, names: &[String], edits: &[Edit], plan: &LevelsPlan) -> Result<DatabaseState> {
+    fn rebuild(
+        &mut self,
+        names: &[String],
+        edits: &[Edit],
+        plan: &LevelsPlan,
+    ) -> Result<(DatabaseState, YoungestInTables)> {
         let known = Known::from_edits(edits);
         let numbers: BTreeSet<TableId> =
             names.iter().filter_map(|name| parse_table_file_name(name)).collect();
@@ -149,6 +158,12 @@ impl Repair {
         for number in unreadable {
             self.place_unreadable(&mut state, number)?;
         }
+        let mut in_tables: YoungestInTables =
+            known.dropped.iter().map(|&keyspace| (keyspace, SegmentId(u64::MAX))).collect();
+        for (_, section) in &sections {
+            let youngest = in_tables.entry(section.keyspace()).or_default();
+            *youngest = section.segments().newest.max(*youngest);
+        }
         let newest = sections.iter().map(|(_, section)| section.segments().newest).max().unwrap_or_default();
         state.log_start = state.log_start.max(newest.next());
         state.next_segment = state.next_segment.max(state.log_start);
@@ -159,7 +174,7 @@ impl Repair {
         state.next_keyspace = state
             .next_keyspace
             .max(state.keyspaces.keys().next_back().map_or(KeyspaceId(0), |last| last.next()));
-        Ok(state)
+        Ok((state, in_tables))
     }
 
     /// Adds a table whose directory is lost: its items tell the keyspace, its number tells the age.
@@ -252,6 +267,7 @@ impl Known {
                 | Edit::DropSorted { .. }
                 | Edit::AddChained { .. }
                 | Edit::DropChained { .. }
+                | Edit::SaveDirectory { .. }
                 | Edit::BlobReferences { .. } => {}
             }
         }
@@ -315,6 +331,7 @@ pub(super) fn unnamed(id: KeyspaceId, hasher: KeyHasher, plan: PlanState) -> Key
         log_start: SegmentId(0),
         body: LevelsState::new(plan),
         chained: BTreeMap::new(),
+        directory: None,
         blob_references: BTreeMap::new(),
     }
 }

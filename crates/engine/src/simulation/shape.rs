@@ -31,6 +31,8 @@ pub(super) struct Shape {
     pub blob_sizes: (u64, usize, u64),
     /// Bytes of expired and removed items from which on their unit or container is rewritten.
     pub garbage_bytes_min: u64,
+    /// How many times its bytes the keyspace of a directory of chains writes before it is saved again.
+    pub directory_log_factor: u64,
     /// Minimum and maximum bytes of tables below the youngest level.
     pub table_sizes: (u64, u64),
     /// Whether some keys are too long for tables.
@@ -104,9 +106,11 @@ impl Shape {
         if plans.change() {
             weights[26] = plan_rng.random_range(1..5);
         }
+        let directory_log_factor = *[0, 0, 8].get(plan_rng.random_range(0..3)).expect("in range");
         Self {
             memory,
             plans,
+            directory_log_factor,
             prefix_rules,
             lists_prefixes: order_rng.random(),
             semi_sorted_plan: semi_sorted_plan.into(),

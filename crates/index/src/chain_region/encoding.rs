@@ -11,6 +11,14 @@ const HEADER_BYTES: usize = 8 + 1 + 1 + 8;
 const CHECKSUM_BYTES: usize = 8;
 
 impl ChainRegion {
+    /// The shape of the slots of the region at the start of `bytes`, whether or not it is sound. `None` if there is
+    /// none.
+    pub fn shape_in(bytes: &[u8]) -> Option<SlotShape> {
+        let shape =
+            SlotShape { pointer_bytes: (*bytes.get(8)?).into(), filter_bytes: (*bytes.get(9)?).into() };
+        shape.is_supported().then_some(shape)
+    }
+
     /// Appends the region as bytes.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -45,7 +53,7 @@ impl ChainRegion {
         }
         let slots_end = usize::try_from(number(10))
             .ok()
-            .filter(|&len| len > 0)
+            .filter(|&len| shape.is_possible(len))
             .and_then(|len| len.checked_mul(shape.slot_bytes())?.checked_add(HEADER_BYTES));
         let end = slots_end.and_then(|slots_end| slots_end.checked_add(CHECKSUM_BYTES));
         let (Some(slots_end), Some(end)) = (slots_end, end.filter(|&end| end <= bytes.len())) else {

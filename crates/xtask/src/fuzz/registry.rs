@@ -86,6 +86,11 @@ pub fn targets() -> Vec<Target> {
             samples: || vec![alluvium::fuzz::young_directory_sample()],
         },
         Target {
+            name: "chain-directory",
+            run: alluvium::fuzz::chain_directory,
+            samples: alluvium::fuzz::chain_directory_samples,
+        },
+        Target {
             name: "cache-header",
             run: alluvium_cache::fuzz::header,
             samples: || vec![alluvium_cache::fuzz::header_sample()],
