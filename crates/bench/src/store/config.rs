@@ -26,7 +26,8 @@ pub struct StoreOptions {
     /// Items to load
     #[arg(long, default_value_t = 1_000_000)]
     pub items: u64,
-    /// Number of items that the database is told to expect; by default it is told none, as in most programs
+    /// Number of items that the database is told to expect. By default it is told none, as in most programs, except
+    /// under a chained plan, whose directory is made for a number of items
     #[arg(long, default_value_t = 0)]
     pub expected_items: u64,
     /// Bytes of a key, at least 8
@@ -171,6 +172,14 @@ impl StoreOptions {
         Plan::named(&self.plan).or_else(|unknown| match fs::read_to_string(&self.plan) {
             Ok(json) => Plan::from_json(&json).map_err(|error| usage(&error)),
             Err(_) => Err(usage(&unknown)),
+        })
+    }
+
+    /// Number of items that the database is told to expect; 0 for none.
+    pub(super) fn expected_items(&self) -> Result<u64, BenchError> {
+        Ok(match self.plan()? {
+            Plan::Chained(_) if self.expected_items == 0 => self.items,
+            _ => self.expected_items,
         })
     }
 

@@ -5,7 +5,9 @@
 //! where gets and merges read at the same time, or where everything was merged on request.
 
 use alluvium_model::models::Component;
-use alluvium_model::plan_model::{ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes};
+use alluvium_model::plan_model::{
+    ChainedPhases, ItemSize, Phases, PlanCost, PlanModel, Rules, Workload, young_writes,
+};
 use alluvium_model::{Growth, KeyDistribution, LevelsPlan, ModelError, Plan};
 use serde_json::{Map, Value};
 
@@ -63,7 +65,7 @@ impl Predictor {
         Ok(Self {
             plan: options.plan()?,
             keys: KeyDistribution::uniform(options.items as f64).map_err(refused)?,
-            expected_keys: options.expected_items as f64,
+            expected_keys: options.expected_items()? as f64,
             item,
             // A database that was kept was loaded and not overwritten.
             state: State::Loaded,
@@ -177,6 +179,9 @@ impl Predictor {
         let workload = Workload::load(self.keys.keys(), self.item)?;
         let rules = Rules::engine_at_full_speed();
         let model = self.model(workload, rules);
+        if matches!(self.plan, Plan::Chained(_)) {
+            return self.executed_chained(&model, updates).map(Some);
+        }
         let mut phases = Phases::new(&model)?;
         let mut writes = phases.load()?;
         for _ in 0..updates {
@@ -185,6 +190,19 @@ impl Predictor {
         let (second_half, bytes_per_item) = (phases.bytes_per_item_second_half(), phases.bytes_per_item());
         let reads = (phases.reads_per_get(), phases.reads_per_miss());
         Ok(Some(Executed { writes, second_half, bytes_per_item, reads }))
+    }
+
+    fn executed_chained(&self, model: &PlanModel, updates: u32) -> Result<Executed, ModelError> {
+        let mut phases = ChainedPhases::new(model)?;
+        let mut writes = phases.load();
+        for _ in 0..updates {
+            writes = phases.update(self.keys.keys())?;
+        }
+        // Collection appends to the log, and the engine counts both together.
+        let writes = vec![Component::new("log", writes.iter().map(|component| component.amount).sum())];
+        let (second_half, bytes_per_item) =
+            (phases.bytes_per_item(model.rules.frozen_logs), phases.bytes_per_item(0.0));
+        Ok(Executed { writes, second_half, bytes_per_item, reads: phases.reads() })
     }
 
     /// Whether a phase that overwrites as many items as there are is still affected by the load: if young levels hold a
@@ -196,7 +214,8 @@ impl Predictor {
                     || levels[0].growth.items_max(1.0).is_infinite()
                     || matches!(levels[levels.len() - 1].growth, Growth::Tiering { .. })
             }
-            Plan::Chained(_) => false,
+            // Nothing is collected until there is garbage.
+            Plan::Chained(_) => true,
         }
     }
 

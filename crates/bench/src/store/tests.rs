@@ -112,6 +112,32 @@ fn predictions_name_what_is_measured() {
 }
 
 #[test]
+fn chained_stores_run_and_their_predictions_name_what_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = options(
+        directory.path(),
+        &[
+            "--plan",
+            "skimpystash",
+            "--value-size",
+            "48",
+            "--phases",
+            "load,get,miss,update,get,compact,get,all",
+        ],
+    );
+    let mut report = Report::new(false);
+    run(&options, &mut report).unwrap();
+    for measurement in report.measurements() {
+        for (name, value) in &measurement.predicted {
+            assert!(measurement.metrics.contains_key(name), "{name}");
+            assert!(value.as_f64().is_some_and(f64::is_finite), "{name}");
+        }
+    }
+    let predicted = |at: usize| !report.measurements()[at].predicted.is_empty();
+    assert!((0..5).all(predicted) && !predicted(6));
+}
+
+#[test]
 fn a_wrong_answer_ends_the_benchmark() {
     let directory = tempfile::tempdir().unwrap();
     let mut report = Report::new(false);

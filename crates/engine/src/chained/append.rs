@@ -42,13 +42,14 @@ pub(crate) fn known_slot(segment: &Segment, offset: u32) -> Option<bool> {
 
 impl Chain {
     /// Appends an item to the active segment, and makes it the head of its chain. The caller holds the lock of the
-    /// key's shard in `store`, which is open. `existing` is where `store` has the key.
+    /// key's shard in `store`, which is open. `existing` is where `store` has the key; `is_in_second` says in which of
+    /// its two slots a key is whose present record the caller moves.
     pub fn append(
         &self,
         log: &Log,
         store: &LogStore,
         (hash, item): (KeyHash, &Item<'_>),
-        existing: Option<u32>,
+        (existing, is_in_second): (Option<u32>, Option<bool>),
         decision: Option<&Decision>,
     ) -> Result<Appended> {
         let (segment, directory) = (&*store.segment, &*self.directory);
@@ -56,7 +57,7 @@ impl Chain {
         let end = Address::end_of(segment.id);
         let mut region = directory.lock(hash);
         region.grow_to(linked.slots.number);
-        let known = existing.and_then(|offset| known_slot(segment, offset));
+        let known = existing.and_then(|offset| known_slot(segment, offset)).or(is_in_second);
         let Place::In(slot) = region.place(hash, known, decision) else { return Ok(Appended::Undecided) };
         let Some(link) = region.link(slot, end) else { return Err(too_long(segment)) };
         if !linked.note(log, segment, directory.keyspace) {

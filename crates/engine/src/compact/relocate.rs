@@ -24,9 +24,9 @@ use alluvium_io::sync::atomic::Ordering;
 use super::drain::clear_chains;
 use crate::blob::{Reference, ReferenceCounts};
 use crate::chained::{Chain, ChainFile, Linked};
-use crate::core::{KeptPieces, KeyspaceShared, Moment, Shared, Witness, write_item};
+use crate::core::{KeptPieces, KeyspaceShared, Moment, Shared, Witness, write_item_in};
 use crate::error::{Error, IoContext, Result};
-use crate::item::{Item, ItemKind};
+use crate::item::{Item, ItemKind, Link};
 use crate::level::Version;
 use crate::log::record::{self, Parsed, Record};
 use crate::manifest::Edit;
@@ -186,6 +186,17 @@ impl Candidates<'_> {
         Ok(all_counts)
     }
 
+    /// In which of the key's two chains a record is.
+    fn is_in_second(&self, place: Place) -> Option<bool> {
+        let bytes = self.bytes.get(place.victim as usize)?.get(place.offset as usize..)?;
+        match record::decode(0, bytes, false) {
+            Parsed::Record(Record::Item { item_start, .. }, _) => {
+                Link::of(bytes.get(item_start..)?).map(|link| link.is_in_second)
+            }
+            _ => None,
+        }
+    }
+
     fn places(&self) -> impl Iterator<Item = Place> {
         self.places.values().copied().chain(self.others.iter().copied())
     }
@@ -288,7 +299,9 @@ impl Candidates<'_> {
                 let kept = KeptPieces::remember(shared, pieces);
                 let witness =
                     Some(witness).filter(|_| !shared.planted_bugs.has(PlantedRace::MoveWithoutWitness));
-                if write_item(shared, keyspace, hash, &moved, witness)?.is_some() {
+                // It stays in its chain, which need not be looked for.
+                let place = (witness, self.is_in_second(place));
+                if write_item_in(shared, keyspace, hash, &moved, place)?.is_some() {
                     kept.commit();
                     let bytes = moved.encoded_len();
                     shared.counters.chained_bytes_moved.fetch_add(bytes as u64, Ordering::Relaxed);

@@ -84,4 +84,4 @@ pub(crate) use throttle::Throttle;
 pub(crate) use update_barriers::UpdateBarrier;
 pub(crate) use version_lookup::{Next, Read, VersionLookup};
 pub(crate) use witness::Witness;
-pub(crate) use write_item::{decide, write_item};
+pub(crate) use write_item::{decide, write_item, write_item_in};

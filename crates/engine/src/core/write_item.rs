@@ -28,6 +28,18 @@ pub(crate) fn write_item(
     item: &Item<'_>,
     witness: Option<Witness>,
 ) -> Result<Option<Position>> {
+    write_item_in(shared, keyspace, hash, item, (witness, None))
+}
+
+/// Like [`write_item`]. `is_in_second` says in which of its two chains a key is whose record is moved: that is not
+/// looked up then. The witness must prove that the record is the newest of the key.
+pub(crate) fn write_item_in(
+    shared: &Shared,
+    keyspace: &KeyspaceShared,
+    hash: KeyHash,
+    item: &Item<'_>,
+    (witness, is_in_second): (Option<Witness>, Option<bool>),
+) -> Result<Option<Position>> {
     RECORD.with_borrow_mut(|bytes| {
         let mut decision = None;
         'again: loop {
@@ -63,7 +75,13 @@ pub(crate) fn write_item(
                     _ if !has_room => None,
                     Some(chain) => {
                         let at = existing.map(|(_, offset, _)| offset);
-                        match chain.append(&shared.log, store, (hash, item), at, decision.as_ref())? {
+                        match chain.append(
+                            &shared.log,
+                            store,
+                            (hash, item),
+                            (at, is_in_second),
+                            decision.as_ref(),
+                        )? {
                             Appended::Done { start, len, item } => Some((start, len, item)),
                             Appended::Full => None,
                             Appended::Undecided => break 'locked current,

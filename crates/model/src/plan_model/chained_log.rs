@@ -47,6 +47,16 @@ pub(super) struct LogPart {
     pub hits: f64,
 }
 
+/// Reads of the device.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ChainReads {
+    /// For a get of a present and of an absent key.
+    pub hit: f64,
+    pub miss: f64,
+    /// For a put.
+    pub put: f64,
+}
+
 /// A log in balance: as much is collected as is written.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Balance {
@@ -218,9 +228,8 @@ impl<'a> ChainedLog<'a> {
         parts
     }
 
-    /// Reads for a get of a present and of an absent key, from the log's parts, young to old, of which this number of
-    /// records is in memory.
-    pub fn reads(&self, parts: impl IntoIterator<Item = LogPart>, in_memory: f64) -> (f64, f64) {
+    /// What gets and puts read, from the log's parts, young to old, of which this number of records is in memory.
+    pub fn reads(&self, parts: impl IntoIterator<Item = LogPart>, in_memory: f64) -> ChainReads {
         // Other records of a key's chain, for each record of the log.
         let others = self.lengths.mean_over_keys(|length| length - 1.0) / self.live;
         let (mut hit, mut hits, mut on_device, mut left) = (0.0, 0.0, 0.0, in_memory);
@@ -237,20 +246,42 @@ impl<'a> ChainedLog<'a> {
         let mean_bytes = self.record_bytes(self.model.workload.item.bytes());
         // A record that is longer than what is read with its beginning takes a second read.
         let reads = 1.0 + ((mean_bytes - TAIL_BYTES) / self.model.rules.page_bytes).clamp(0.0, 1.0);
-        let (hit, miss) = match self.filter_bytes() {
-            None => (hit, self.lengths.mean_over_slots(|length| length) * records_a_key),
+        let (hit, miss, put) = match self.filter_bytes() {
+            None => (hit, self.lengths.mean_over_slots(|length| length) * records_a_key, 0.0),
             Some(filter_bytes) => {
                 // Keys that were removed stay in filters.
                 let keys_a_live = 1.0 / self.model.workload.live_share();
-                let bits = 8.0 * filter_bytes;
-                let wrong = |length: f64| (1.0 - (-PROBES * length * keys_a_live / bits).exp()).powf(PROBES);
+                let wrong = |length: f64| false_positives(8.0 * filter_bytes, length * keys_a_live);
                 let walked = self.lengths.mean_over_slots(|length| wrong(length) * length) * records_a_key;
                 // Half of the time, the wrong one of the two chains is searched first.
-                (hit + hits * walked / 2.0, 2.0 * walked)
+                let wasted = hits * walked / 2.0;
+                // A put of a present key that both filters may have looks for it.
+                let put = hit * self.lengths.mean_over_slots(wrong) + wasted;
+                (hit + wasted, 2.0 * walked, put * (1.0 - self.model.workload.fresh_share))
             }
         };
-        (hit * reads, miss * reads)
+        ChainReads { hit: hit * reads, miss: miss * reads, put: put * reads }
     }
+}
+
+/// The share of absent keys of which a filter of this number of bits has all, if it has this number of keys.
+fn false_positives(bits: f64, keys: f64) -> f64 {
+    // Ways to have the probes on 1 to 6 different bits (Stirling), and the chance that all of these are set.
+    const PARTITIONS: [f64; 6] = [1.0, 31.0, 90.0, 65.0, 15.0, 1.0];
+    let (mut all, mut places) = (0.0, 1.0);
+    for (number, ways) in PARTITIONS.into_iter().enumerate() {
+        places *= (bits - number as f64).max(0.0) / bits;
+        let different = number + 1;
+        let (mut set, mut choices) = (0.0, 1.0);
+        for unset in 0..=different {
+            let sign = if unset % 2 == 0 { 1.0 } else { -1.0 };
+            set += sign * choices * (1.0 - unset as f64 / bits).max(0.0).powf(PROBES * keys);
+            choices *= (different - unset) as f64 / (unset + 1) as f64;
+        }
+        // Each coincidence of two probes takes a factor 1/bits.
+        all += ways * places * set * bits.powi(different as i32 - PROBES as i32);
+    }
+    all.clamp(0.0, 1.0)
 }
 
 /// Slots of a directory that is made for this number of items.
@@ -291,6 +322,29 @@ mod tests {
 
     fn model(spec: ChainedSpec, workload: Workload) -> PlanModel {
         PlanModel::new(Plan::Chained(spec), workload)
+    }
+
+    #[test]
+    fn filters_are_wrong_as_often_as_those_of_random_bits() {
+        let mut state = 5u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((u128::from(state) * u128::from(below)) >> 64) as u64
+        };
+        for (bits, keys) in [(8u64, 1u32), (80, 10), (80, 14)] {
+            let rounds = 200_000;
+            let mut wrong = 0;
+            for _ in 0..rounds {
+                let filter = (0..6 * keys).fold(0u128, |filter, _| filter | 1 << random(bits));
+                wrong += u32::from((0..6).all(|_| filter >> random(bits) & 1 == 1));
+            }
+            let (share, expected) =
+                (f64::from(wrong) / f64::from(rounds), false_positives(bits as f64, f64::from(keys)));
+            assert!(
+                (share / expected - 1.0).abs() < 0.05,
+                "{bits} bits, {keys} keys: {share}, not {expected}"
+            );
+        }
     }
 
     #[test]

@@ -171,7 +171,8 @@ impl<'a> ChainedPhases<'a> {
     pub fn reads(&self) -> (f64, f64) {
         let part = |segment: &Segment| LogPart { records: segment.records, hits: segment.live / self.keys() };
         let parts = std::iter::once(&self.active).chain(self.files.iter().rev()).map(part);
-        self.log(0.0).reads(parts, self.active.records)
+        let reads = self.log(0.0).reads(parts, self.active.records);
+        (reads.hit, reads.miss)
     }
 }
 

@@ -51,6 +51,8 @@ pub struct PlanCost {
     pub bytes_per_item_second_half: f64,
     /// Bytes of log held in memory in addition.
     pub write_buffer_bytes: f64,
+    /// Device reads that a put waits for: those of chained plans, to find out in which chain a key is.
+    pub reads_per_put: f64,
 }
 
 impl PlanModel {
@@ -133,6 +135,7 @@ impl PlanModel {
             levels: levels.collect(),
             bytes_per_item_second_half,
             write_buffer_bytes: (1.0 + self.rules.frozen_logs) * stack.log_interval * self.log_record_bytes(),
+            reads_per_put: 0.0,
         })
     }
 
@@ -358,14 +361,14 @@ impl PlanModel {
         let log = ChainedLog::new(self, spec, stream);
         let balance = log.balance();
         let in_memory = (0.5 + self.rules.frozen_logs) * log.segment_records();
-        let (reads_per_get, reads_per_miss) = log.reads(log.parts(&balance), in_memory);
+        let reads = log.reads(log.parts(&balance), in_memory);
         let item_bytes = log.live * self.workload.item.bytes();
         // The segment that follows is created ahead.
         let ahead = log.segment_records() * log.record_bytes(self.workload.written_bytes());
         let cost = Cost {
             writes: log.writes(balance.moved),
-            reads_per_get: (1.0 - cached) * reads_per_get,
-            reads_per_miss,
+            reads_per_get: (1.0 - cached) * reads.hit,
+            reads_per_miss: reads.miss,
             memory: log.memory(balance.records, self.rules.frozen_logs),
             space: vec![
                 Component::new("chained log", balance.bytes / item_bytes),
@@ -389,6 +392,7 @@ impl PlanModel {
             levels: vec![level],
             bytes_per_item_second_half: bytes_per_item,
             write_buffer_bytes: (1.0 + self.rules.frozen_logs) * ahead,
+            reads_per_put: reads.put,
         })
     }
 }

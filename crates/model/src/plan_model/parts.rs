@@ -3,11 +3,10 @@
 //! How levels fill and empty follows from the log and the growths alone. Table, filter and index of a level then change
 //! only what that level adds to writes, reads and memory: all costs are sums.
 
-use super::evaluate::PlanModel;
+use super::evaluate::{PlanCost, PlanModel};
 use super::stack::Stack;
 use super::stream::WriteStream;
 use crate::error::ModelError;
-use crate::models::Cost;
 use crate::plan::LevelSpec;
 
 /// What a part of a plan adds. Sums over parts equal what [`PlanModel::cost`] gives for a store of constant size with
@@ -20,6 +19,8 @@ pub(crate) struct Amounts {
     pub reads_per_get: f64,
     /// Reads for a get of an absent key.
     pub reads_per_miss: f64,
+    /// Reads that a put waits for.
+    pub reads_per_put: f64,
     /// Bytes of memory per live item.
     pub memory: f64,
     /// Bytes on the device for each live byte.
@@ -33,17 +34,20 @@ impl Amounts {
             writes: self.writes.min(other.writes),
             reads_per_get: self.reads_per_get.min(other.reads_per_get),
             reads_per_miss: self.reads_per_miss.min(other.reads_per_miss),
+            reads_per_put: self.reads_per_put.min(other.reads_per_put),
             memory: self.memory.min(other.memory),
             space: self.space.min(other.space),
         }
     }
 
     /// The amounts of a whole plan.
-    pub fn of_cost(cost: &Cost) -> Self {
+    pub fn of_cost(plan: &PlanCost) -> Self {
+        let cost = &plan.cost;
         Self {
             writes: cost.write_amplification(),
             reads_per_get: cost.reads_per_get,
             reads_per_miss: cost.reads_per_miss,
+            reads_per_put: plan.reads_per_put,
             memory: cost.bytes_per_item(),
             space: cost.space_amplification(),
         }
@@ -58,6 +62,7 @@ impl std::ops::Add for Amounts {
             writes: self.writes + other.writes,
             reads_per_get: self.reads_per_get + other.reads_per_get,
             reads_per_miss: self.reads_per_miss + other.reads_per_miss,
+            reads_per_put: self.reads_per_put + other.reads_per_put,
             memory: self.memory + other.memory,
             space: self.space + other.space,
         }
@@ -124,6 +129,7 @@ impl<'a> Parts<'a> {
             writes: model.level_writes(spec, state),
             reads_per_get: self.uncached * stage.reads_per_get(self.found[number]),
             reads_per_miss: stage.reads_per_miss(),
+            reads_per_put: 0.0,
             memory: (model.filter_bytes(spec, state, records) + model.index_bytes(spec, state, records))
                 / self.live,
             space: model.level_space(spec, self.stored[number], self.live)

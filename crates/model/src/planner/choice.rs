@@ -152,7 +152,7 @@ impl Demand {
 
     /// `plan` with its figures under this demand.
     pub fn candidate(&self, plan: Plan) -> Result<Candidate, ModelError> {
-        let figures = Figures::new(&Amounts::of_cost(&self.cost(&plan)?.cost), self);
+        let figures = Figures::new(&Amounts::of_cost(&self.cost(&plan)?), self);
         Ok(Candidate::new(plan, figures))
     }
 }
@@ -190,7 +190,7 @@ fn degraded(
             let limited = Candidate { memory_limit_bytes, ..candidate.clone() };
             // A limit below the size of the log's index is an error of the model.
             if let Ok(cost) = demand.cost_of(&limited) {
-                let figures = Figures::new(&Amounts::of_cost(&cost.cost), demand);
+                let figures = Figures::new(&Amounts::of_cost(&cost), demand);
                 within.push(Candidate { figures, ..limited });
             }
         }

@@ -17,6 +17,8 @@ pub struct Figures {
     pub reads_per_get: f64,
     /// Device reads for a get of an absent key.
     pub reads_per_miss: f64,
+    /// Device reads that a put waits for.
+    pub reads_per_put: f64,
     /// Bytes on the device for each live byte.
     pub space_amplification: f64,
 }
@@ -30,6 +32,7 @@ impl Figures {
             bytes_per_item: amounts.memory,
             reads_per_get: amounts.reads_per_get,
             reads_per_miss: amounts.reads_per_miss,
+            reads_per_put: amounts.reads_per_put,
             space_amplification: amounts.space,
         }
     }
@@ -53,8 +56,9 @@ impl Figures {
         let Demand { mix, weights, device, workload, .. } = demand;
         let lookups = mix.lookup_share();
         let written = workload.written_bytes() * self.write_amplification;
+        let reads = lookups * self.reads_per_lookup + (1.0 - lookups) * self.reads_per_put;
         1e6 * (1.0 - lookups) * weights.write * written / device.write_bytes_per_s
-            + 1e6 * lookups * weights.read * self.reads_per_lookup / device.reads_per_s_max()
+            + 1e6 * weights.read * reads / device.reads_per_s_max()
             + weights.memory_us * self.bytes_per_item
     }
 }

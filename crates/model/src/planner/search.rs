@@ -95,7 +95,7 @@ pub(super) fn search(
     let counts = |plan: &Plan| scope == Scope::Legal || plan.is_executable();
     for plan in space.chains().map(Plan::Chained).filter(counts) {
         found.plans += 1.0;
-        all.push((plan.clone(), Amounts::of_cost(&model(demand, plan).cost()?.cost)));
+        all.push((plan.clone(), Amounts::of_cost(&model(demand, plan).cost()?)));
     }
     let frontier = undominated(all, |(_, amounts)| Figures::new(amounts, demand).axes());
     let candidates =

@@ -31,8 +31,13 @@ mod replay;
 mod scale;
 mod silt_10;
 mod silt_8;
+mod skimpy_11;
+mod skimpy_13;
 mod skimpy_4;
 mod skimpy_8;
+mod skimpy_9;
+mod skimpy_table_2;
+mod skimpy_trace;
 mod slb;
 mod slb_2_11;
 mod slb_2_12;
@@ -118,6 +123,13 @@ const FIGURES: &[(&str, Draw)] = &[
     ("silt-10", silt_10::draw),
     ("skimpy-4", skimpy_4::draw),
     ("skimpy-8", skimpy_8::draw),
+    ("skimpy-9", skimpy_9::draw),
+    ("skimpy-10", skimpy_9::draw_dedup),
+    ("skimpy-11", skimpy_11::draw),
+    ("skimpy-12", skimpy_11::draw_dedup),
+    ("skimpy-13", skimpy_13::draw),
+    ("skimpy-14", skimpy_13::draw_gets),
+    ("skimpy-table-2", skimpy_table_2::draw),
     ("slb-2.7", slb_2_7::draw),
     ("slb-2.8", slb_2_8::draw),
     ("slb-2.11", slb_2_11::draw),
