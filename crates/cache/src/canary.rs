@@ -28,6 +28,8 @@ pub enum Canary {
     CooledTooEarly,
     /// An item that is evicted from a log leaves it before the compressed zone has it.
     DemotedTooLate,
+    /// An item of the compressed zone is promoted without a look whether its block has changed since it was read.
+    PromotedUnchecked,
 }
 
 #[cfg(loom)]

@@ -7,6 +7,7 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher as _};
 
+use alluvium_base::checksum::checksum64;
 use alluvium_base::{KeyHash, KeyHasher};
 use foldhash::SharedSeed;
 use foldhash::quality::SeedableRandomState;
@@ -18,29 +19,49 @@ pub(crate) enum Hasher {
     Folded(SeedableRandomState),
     /// The caller's choice.
     Given(KeyHasher),
+    /// As by default, but the high half, which chooses the partition, is XXH3 with a seed that others know.
+    Directed(SeedableRandomState, u64),
 }
 
 impl Default for Hasher {
     fn default() -> Self {
-        // Only those who know the seed can aim keys at one bucket, and such keys would only evict one another anyway.
-        let seed = RandomState::new().build_hasher().finish();
-        Self::Folded(SeedableRandomState::with_seed(seed, SharedSeed::global_random()))
+        Self::Folded(secret())
     }
 }
 
+/// Only those who know the seed can aim keys at one bucket, and such keys would only evict one another anyway.
+fn secret() -> SeedableRandomState {
+    let seed = RandomState::new().build_hasher().finish();
+    SeedableRandomState::with_seed(seed, SharedSeed::global_random())
+}
+
 impl Hasher {
+    /// One that chooses partitions by XXH3 with this seed.
+    pub fn directed(seed: u64) -> Self {
+        Self::Directed(secret(), seed)
+    }
+
     /// Hashes `key`.
     #[inline(always)]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
         match self {
-            Self::Folded(state) => {
-                let mut hasher = state.build_hasher();
-                hasher.write(key);
-                widened(hasher.finish())
-            }
+            Self::Folded(state) => widened(folded(state, key)),
             Self::Given(hasher) => given(*hasher, key),
+            Self::Directed(state, seed) => directed(state, *seed, key),
         }
     }
+}
+
+#[inline(always)]
+fn folded(state: &SeedableRandomState, key: &[u8]) -> u64 {
+    let mut hasher = state.build_hasher();
+    hasher.write(key);
+    hasher.finish()
+}
+
+#[inline(never)]
+fn directed(state: &SeedableRandomState, seed: u64, key: &[u8]) -> KeyHash {
+    KeyHash::from_halves(checksum64(key, seed), folded(state, key))
 }
 
 /// Derives both halves of a hash from 64 bits. The first bits of the high half choose the partition and depend on all
@@ -65,8 +86,10 @@ mod tests {
     fn what_is_taken_from_a_hash_is_even() {
         const KEYS: u64 = 160_000;
         const PARTS: usize = 8;
-        let hasher = Hasher::default();
-        for key_bytes in [8, 16, 40] {
+        for (hasher, key_bytes) in [Hasher::default(), Hasher::directed(7)]
+            .iter()
+            .flat_map(|hasher| [8, 16, 40].map(|len| (hasher, len)))
+        {
             let mut counts = vec![[[0_u32; PARTS]; PARTS]; 3];
             let mut key = vec![0; key_bytes];
             for number in 0..KEYS {

@@ -153,6 +153,16 @@ impl Memcached {
         Ok(())
     }
 
+    /// The socket at which it is reached.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.program.socket
+    }
+
+    /// Its process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Resident bytes of the process, without those before the first item.
     pub fn resident_bytes(&self) -> u64 {
         self.process_bytes().saturating_sub(self.resident_bytes_before)

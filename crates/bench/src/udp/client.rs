@@ -14,13 +14,13 @@ use crate::error::BenchError;
 use crate::random::{Random, mix};
 
 /// One of how many responses is timed.
-const TIMED: usize = 8;
+pub(super) const TIMED: usize = 8;
 /// After how long a datagram is sent again: long enough for a server that waits for a processor.
 const RESEND_AFTER: Duration = Duration::from_millis(200);
 
 /// Keys and values of one call.
-struct Requests {
-    operations: Vec<(Operation, u64)>,
+pub(super) struct Requests {
+    pub(super) operations: Vec<(Operation, u64)>,
     /// One after the other, as the values.
     keys: Vec<u8>,
     key_bytes: usize,
@@ -29,7 +29,7 @@ struct Requests {
 }
 
 impl Requests {
-    fn new(options: &UdpOptions) -> Self {
+    pub(super) fn new(options: &UdpOptions) -> Self {
         let (key_bytes, value_bytes) = (options.key_size as usize, options.value_size as usize);
         let (operations, keys, values) = Default::default();
         Self { operations, keys, key_bytes, values, value_bytes }
@@ -50,7 +50,7 @@ impl Requests {
         self.values[start..start + 8].copy_from_slice(&mix(item).to_le_bytes());
     }
 
-    fn get(&self, number: usize) -> Request<'_> {
+    pub(super) fn get(&self, number: usize) -> Request<'_> {
         let (operation, _) = self.operations[number];
         let value = &self.values[number * self.value_bytes..][..self.value_bytes];
         Request {
@@ -94,15 +94,26 @@ struct Call<'a> {
 }
 
 /// Where the requests of a call come from.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     options: &'a UdpOptions,
     random: Random,
     zipf: Option<(&'a Zipf, SmallRng)>,
     gets_of_2_32: u64,
 }
 
-impl Source<'_> {
-    fn fill(&mut self, requests: &mut Requests) {
+impl<'a> Source<'a> {
+    /// The source of a call of this number.
+    pub(super) fn new(options: &'a UdpOptions, zipf: Option<&'a Zipf>, call: u64) -> Self {
+        Self {
+            options,
+            random: Random::new(options.seed, call),
+            zipf: zipf.map(|zipf| (zipf, SmallRng::seed_from_u64(mix(options.seed ^ mix(call))))),
+            gets_of_2_32: (options.get_share * (1_u64 << 32) as f64) as u64,
+        }
+    }
+
+    /// Draws the requests of a call.
+    pub(super) fn fill(&mut self, requests: &mut Requests) {
         let Self { options, random, zipf, gets_of_2_32 } = self;
         requests.clear();
         for _ in 0..options.batch * options.window() {
@@ -189,22 +200,16 @@ pub(super) fn drive(
     thread: u64,
 ) -> Result<Outcome, BenchError> {
     let calls = (0..options.calls as u64).map(|call| {
-        let stream = thread * options.calls as u64 + call;
-        let zipf = zipf.map(|zipf| (zipf, SmallRng::seed_from_u64(mix(options.seed ^ mix(stream)))));
-        let gets_of_2_32 = (options.get_share * (1_u64 << 32) as f64) as u64;
-        let random = Random::new(options.seed, stream);
         Ok(Call {
             client: connect(options, server)?,
             requests: Requests::new(options),
-            source: Source { options, random, zipf, gets_of_2_32 },
+            source: Source::new(options, zipf, thread * options.calls as u64 + call),
             due: Instant::now(),
             outcome: Outcome::default(),
         })
     });
     let mut calls: Vec<Call<'_>> = calls.collect::<Result<_, BenchError>>()?;
-    let call_requests = (options.batch * options.window()) as f64 * options.threads as f64;
-    let interval = options.rate.map(|rate| Duration::from_secs_f64(call_requests / rate));
-    fly(&mut calls, options.seconds, interval)?;
+    fly(&mut calls, options.seconds, options.call_interval())?;
     let mut all = Outcome::default();
     for Call { client, mut outcome, .. } in calls {
         let statistics = client.statistics();

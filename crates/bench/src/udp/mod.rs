@@ -7,10 +7,12 @@
 mod client;
 mod echo;
 mod flight;
+mod memcached;
 mod options;
 mod server;
 mod threads;
 
+pub use memcached::LoadedMemcached;
 pub use options::{Direction, Mode, UdpOptions};
 
 use std::thread;
@@ -54,24 +56,30 @@ pub fn run(options: &UdpOptions, report: &mut Report) -> Result<(), BenchError> 
     let target = Target::start(options)?;
     let outcome = measure(options, &target, report);
     target.stop()?;
-    outcome
+    outcome?;
+    if let Some(program) = &options.with_memcached {
+        report.add(LoadedMemcached::start(program, options)?.measure(options)?)?;
+    }
+    Ok(())
+}
+
+/// A measurement with the options that all cases have.
+fn described(options: &UdpOptions, case: &str) -> Measurement {
+    Measurement::new("udp", case)
+        .config("batch", options.batch)
+        .config("window", options.window())
+        .config("calls", options.calls)
+        .config("threads", options.threads)
+        .config("workers", options.workers)
+        .config("items", options.items)
+        .config("key_bytes", options.key_size)
+        .config("value_bytes", options.value_size)
+        .config("get_share", options.get_share)
+        .config("skew", options.skew)
+        .config("rate", options.rate)
 }
 
 fn measure(options: &UdpOptions, target: &Target, report: &mut Report) -> Result<(), BenchError> {
-    let base = |case: &str| {
-        Measurement::new("udp", case)
-            .config("batch", options.batch)
-            .config("window", options.window())
-            .config("calls", options.calls)
-            .config("threads", options.threads)
-            .config("workers", options.workers)
-            .config("items", options.items)
-            .config("key_bytes", options.key_size)
-            .config("value_bytes", options.value_size)
-            .config("get_share", options.get_share)
-            .config("skew", options.skew)
-            .config("rate", options.rate)
-    };
     on_threads(options, |number| client::load(options, target.address, number))?;
     let echo = Echo::start()?;
     let echoed = on_threads(options, |_| {
@@ -83,14 +91,16 @@ fn measure(options: &UdpOptions, target: &Target, report: &mut Report) -> Result
     let echo_per_s = echoed as f64 / options.seconds;
     let echo_ns = used.as_nanos() as f64 / echoed.max(1) as f64;
     report.add(
-        base("echo").metric("raw_echo_per_s", echo_per_s).metric("raw_echo_cpu_ns_per_datagram", echo_ns),
+        described(options, "echo")
+            .metric("raw_echo_per_s", echo_per_s)
+            .metric("raw_echo_cpu_ns_per_datagram", echo_ns),
     )?;
-    let zipf = (options.skew > 0.0).then(|| Zipf::new(options.items, options.skew));
+    let zipf = zipf(options);
     let before = (target.worker_times()?, target.counted()?);
     let outcome =
         on_threads(options, |number| client::drive(options, zipf.as_ref(), target.address, number))?;
     let after = (target.worker_times()?, target.counted()?);
-    let mut run = base("run");
+    let mut run = described(options, "run");
     if options.address.is_none() {
         run = run.config("mode", options.mode.name()).config("direction", options.direction.name());
     }
@@ -100,6 +110,10 @@ fn measure(options: &UdpOptions, target: &Target, report: &mut Report) -> Result
         return Err(BenchError::WrongAnswer(format!("{} items are absent", outcome.absent)));
     }
     Ok(())
+}
+
+fn zipf(options: &UdpOptions) -> Option<Zipf> {
+    (options.skew > 0.0).then(|| Zipf::new(options.items, options.skew))
 }
 
 fn rates(

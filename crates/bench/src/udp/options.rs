@@ -1,6 +1,8 @@
 //! Options of `bench udp`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 use alluvium_base::units;
 use alluvium_protocol::datagram::{DATAGRAM_BYTES_MAX, HEADER_BYTES, Padding, REQUEST_HEAD_BYTES};
@@ -118,6 +120,9 @@ pub struct UdpOptions {
     /// How long its workers poll before they sleep, in microseconds
     #[arg(long, default_value_t = 0)]
     pub poll_us: u64,
+    /// Sends as many requests to a memcached afterwards, which is started with one thread and a socket of its own
+    #[arg(long, value_name = "PROGRAM", num_args = 0..=1, default_missing_value = "memcached")]
+    pub with_memcached: Option<PathBuf>,
     /// Seed of the requests
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -145,6 +150,7 @@ impl Default for UdpOptions {
             direction: Direction::Client,
             cache: 256 << 20,
             poll_us: 0,
+            with_memcached: None,
             seed: 1,
         }
     }
@@ -155,6 +161,12 @@ impl UdpOptions {
     /// burst, so the wake-up costs little for each request.
     pub(super) fn window(&self) -> usize {
         self.window.unwrap_or_else(|| ((48 << 10) / self.datagram_bytes()).clamp(1, 256))
+    }
+
+    /// The time between two calls of a thread at the offered rate.
+    pub(super) fn call_interval(&self) -> Option<Duration> {
+        let requests = (self.batch * self.window()) as f64 * self.threads as f64;
+        self.rate.map(|rate| Duration::from_secs_f64(requests / rate))
     }
 
     /// Bytes of a datagram with requests, nearly all of them gets.

@@ -42,6 +42,7 @@ impl Target {
         }
         let settings = CacheSettings {
             item_bytes_mean: Some((options.key_size + options.value_size) as usize),
+            is_directed: true,
             ..CacheSettings::new(options.cache)
         };
         let store = CacheStore::new(settings, options.workers).map_err(failed)?;

@@ -33,17 +33,29 @@ pub(super) fn worker_times(process: u32) -> Result<Vec<WorkerTime>, BenchError> 
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
         let directory = thread?.path();
         if let Some(number) = worker_number(&directory) {
-            // A thread may have ended meanwhile.
-            let text = fs::read_to_string(directory.join("schedstat")).unwrap_or_default();
-            let used = text.split_whitespace().next().and_then(|first| first.parse().ok());
             let status = fs::read_to_string(directory.join("status")).unwrap_or_default();
             let sleeps = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
             let sleeps = sleeps.and_then(|sleeps| sleeps.trim().parse().ok());
-            let used = Duration::from_nanos(used.unwrap_or(0));
-            workers.push(WorkerTime { number, used, sleeps: sleeps.unwrap_or(0) });
+            workers.push(WorkerTime { number, used: used(&directory), sleeps: sleeps.unwrap_or(0) });
         }
     }
     Ok(workers)
+}
+
+/// What all threads of a process have used.
+pub(super) fn process_time(process: u32) -> Result<Duration, BenchError> {
+    let mut sum = Duration::ZERO;
+    for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+        sum += used(&thread?.path());
+    }
+    Ok(sum)
+}
+
+/// The processor time of a thread; none if it has ended meanwhile.
+fn used(directory: &Path) -> Duration {
+    let text = fs::read_to_string(directory.join("schedstat")).unwrap_or_default();
+    let used = text.split_whitespace().next().and_then(|first| first.parse().ok());
+    Duration::from_nanos(used.unwrap_or(0))
 }
 
 /// The number in the name of a thread, if that is `serve-` and a number.

@@ -232,7 +232,9 @@ impl<M: Medium> Part<M> {
             self.shared.set_used(self.zone(zone), used);
         }
         let ready = hands.ready();
-        self.renew(&mut hands, ready);
+        if !self.shared.medium.makes(Mistake::PromotedFromReady) {
+            self.renew(&mut hands, ready);
+        }
         self.shared.set_active(self.number, hands.active);
     }
 

@@ -91,15 +91,16 @@ pub enum Mistake {
     TagsShared,
     /// An item that was changed while it waited for its block gets the descriptor of the block.
     PackedUnchecked,
-    /// An item is promoted from a zone that is cleaned after the one that it comes to. A thousand seeds do not show it:
-    /// the item has to be dropped and set again between two cleanings, while no write flushes its line.
+    /// An item is promoted from a zone that is cleaned after the one that it comes to, and a restart does not renew the
+    /// zone to be cleaned next, which is that one when the item has been dropped. Each rule is enough: alone, neither
+    /// mistake shows.
     PromotedFromReady,
 }
 
 #[cfg(any(test, feature = "simulation"))]
 impl Mistake {
     /// All that simulated crashes show, by name.
-    pub const ALL: [(&'static str, Self); 10] = [
+    pub const ALL: [(&'static str, Self); 11] = [
         ("delete-unflushed", Self::DeleteUnflushed),
         ("version-after-reuse", Self::VersionAfterReuse),
         ("reuse-unflushed", Self::ReuseUnflushed),
@@ -110,6 +111,7 @@ impl Mistake {
         ("wrap-unscrubbed", Self::WrapUnscrubbed),
         ("tags-shared", Self::TagsShared),
         ("packed-unchecked", Self::PackedUnchecked),
+        ("promoted-from-ready", Self::PromotedFromReady),
     ];
 }
 

@@ -6,7 +6,8 @@
 //! Architecture invariant: an item never moves without a flush to a zone that is cleaned before the one that it comes
 //! from. The medium may still have its former descriptor when the new one has become stale, and a set of the key then
 //! flushes nothing; a crash would bring the former item back. The ready zone is the only one that is cleaned after the
-//! active one, so nothing is promoted from there.
+//! active one, so nothing is promoted from there. A restart after a crash happens to renew just the zone in question,
+//! since it is the next to be cleaned; the rule does not rely on that, and shows in the simulation only without it.
 
 use crate::sync::add_alone;
 

@@ -17,6 +17,8 @@ pub(crate) enum Loss {
     Most,
     /// Of each line, what was stored up to some moment.
     Lines,
+    /// Of the line that begins at this byte, what was stored up to this moment, and everything of all others.
+    Line(usize, u64),
     /// Of each word, one of the values.
     Words,
 }
@@ -102,6 +104,11 @@ impl SimulatedMedium {
         lasting.crash = Some((lasting.steps + steps, loss, random));
     }
 
+    /// The number of stores and fences so far.
+    pub fn moment(&self) -> u64 {
+        self.lasting().steps
+    }
+
     /// Whether the crash has come.
     pub fn has_crashed(&self) -> bool {
         self.lasting().left.is_some()
@@ -133,6 +140,9 @@ impl Lasting {
                 line = word * UNIT_BYTES / LINE_BYTES;
                 // Often nothing or all of a line.
                 moment = match random.below(4) {
+                    _ if let Loss::Line(at, last) = loss => {
+                        if at == line * LINE_BYTES { last } else { u64::MAX }
+                    }
                     0 => 0,
                     1 => u64::MAX,
                     _ => {
@@ -144,7 +154,7 @@ impl Lasting {
             let count = match loss {
                 Loss::Nothing => stored.len(),
                 Loss::Most => 0,
-                Loss::Lines => stored.iter().take_while(|(_, at)| *at <= moment).count(),
+                Loss::Lines | Loss::Line(..) => stored.iter().take_while(|(_, at)| *at <= moment).count(),
                 Loss::Words => random.below(stored.len() + 1),
             };
             if count > 0 {

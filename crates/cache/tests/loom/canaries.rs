@@ -11,7 +11,7 @@ use super::inline::{inline_update, item_that_comes_inline};
 use super::reads::{copy_of_older_data, update_in_place};
 use super::stores::{items_moved_together, space_used_again};
 use super::surviving::{cooled_item, overwritten_item, renewed_zone, replaced_descriptor};
-use super::zone::item_moved_to_zone;
+use super::zone::{item_moved_to_zone, item_removed_beside_promotion, item_replaced_beside_promotion};
 use super::{PREEMPTIONS, model};
 
 /// Runs a test with a rule broken; what the reader finds must reveal this.
@@ -29,7 +29,8 @@ fn is_noticed(canary: Canary, story: fn()) {
 }
 
 /// Messages with which the tests fail.
-const ENDINGS: [&str; 3] = ["half of another", "it was there throughout", "a copy of older data"];
+const ENDINGS: [&str; 4] =
+    ["half of another", "it was there throughout", "a copy of older data", "a promotion brought it back"];
 
 #[test]
 fn loom_canary_space_is_used_again_before_its_eviction_is_seen() {
@@ -87,6 +88,12 @@ fn loom_canary_a_store_moves_items_without_a_new_version() {
 #[test]
 fn loom_canary_an_item_leaves_the_logs_before_the_zone_has_it() {
     is_noticed(Canary::DemotedTooLate, item_moved_to_zone);
+}
+
+#[test]
+fn loom_canary_an_item_of_the_zone_is_promoted_without_another_look() {
+    is_noticed(Canary::PromotedUnchecked, item_removed_beside_promotion);
+    is_noticed(Canary::PromotedUnchecked, item_replaced_beside_promotion);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! older value.
 
 use alluvium_base::KeyHasher;
-use alluvium_cache::{Cache, Codec, Compressed, ConcurrentReads, Eviction, Writer};
+use alluvium_cache::{Access, Cache, Codec, Compressed, Concurrent, ConcurrentReads, Eviction, Writer};
 use loom::sync::Arc;
 
 use super::{model, spawn, value};
@@ -15,18 +15,21 @@ const MEMORY_BYTES: usize = 14 << 10;
 
 type Shared = Arc<Cache<ConcurrentReads>>;
 
+fn compressed<A: Access>() -> Arc<Cache<A>> {
+    let cache = Cache::builder()
+        .payload_bytes_mean(24)
+        .eviction(Eviction::ApproximateLru)
+        .hasher(KeyHasher::Xxh3 { seed: 1 })
+        .memory_limit(MEMORY_BYTES)
+        .compressed(Compressed { codec: Codec::None, ..Compressed::default() })
+        .build_as()
+        .unwrap();
+    Arc::new(cache)
+}
+
 /// A cache whose logs have evicted item 0, and its writer. Returns the number of the next key.
 fn with_one_in_zone() -> (Shared, Writer, u64) {
-    let cache: Shared = Arc::new(
-        Cache::builder()
-            .payload_bytes_mean(24)
-            .eviction(Eviction::ApproximateLru)
-            .hasher(KeyHasher::Xxh3 { seed: 1 })
-            .memory_limit(MEMORY_BYTES)
-            .compressed(Compressed { codec: Codec::None, ..Compressed::default() })
-            .build_as()
-            .unwrap(),
-    );
+    let cache: Shared = compressed();
     let mut writer = cache.writer(..).unwrap();
     let mut next = 0;
     while cache.stats().total().zone.demoted == 0 {
@@ -72,6 +75,61 @@ fn item_replaced() {
     let found = seen.as_deref();
     assert!(found == Some(&value::<16>(0)[..]) || found == Some(&value::<16>(0xee)[..]), "{found:?}");
     assert_eq!(cache.get(&0_u64.to_le_bytes()).as_deref(), Some(&value::<16>(0xee)[..]));
+}
+
+/// A cache that any thread writes, in whose zone item 0 is: the next get promotes it.
+fn with_one_used_in_zone() -> Arc<Cache<Concurrent>> {
+    let cache: Arc<Cache<Concurrent>> = compressed();
+    let mut next = 0_u64;
+    while cache.stats().total().zone.demoted == 0 {
+        cache.set(&next.to_le_bytes(), &value::<16>(next as u8)).unwrap();
+        next += 1;
+        assert!(next < 200, "the logs are small");
+    }
+    assert!(cache.get(&0_u64.to_le_bytes()).is_some(), "it is in the zone");
+    cache
+}
+
+/// Promotes item 0 in another thread while `write` is in progress.
+fn promote_beside(cache: &Arc<Cache<Concurrent>>, write: impl FnOnce()) {
+    let reader = {
+        let cache = cache.clone();
+        spawn(move || cache.get(&0_u64.to_le_bytes()))
+    };
+    write();
+    let found = reader.join().unwrap();
+    let found = found.as_deref();
+    let is_either = found.is_none_or(|found| found == value::<16>(0) || found == value::<16>(0xee));
+    assert!(is_either, "half of another: {found:?}");
+}
+
+/// An item is removed from the zone while a get promotes it.
+pub fn item_removed_beside_promotion() {
+    let cache = with_one_used_in_zone();
+    let key = 0_u64.to_le_bytes();
+    promote_beside(&cache, || assert!(cache.remove(&key), "it was there throughout"));
+    assert_eq!(cache.get(&key), None, "a promotion brought it back");
+}
+
+/// An item of the zone is replaced while a get promotes it.
+pub fn item_replaced_beside_promotion() {
+    let cache = with_one_used_in_zone();
+    let key = 0_u64.to_le_bytes();
+    promote_beside(&cache, || cache.set(&key, &value::<16>(0xee)).unwrap());
+    assert_eq!(cache.get(&key).as_deref(), Some(&value::<16>(0xee)[..]), "a promotion brought it back");
+    // What was behind the newer item would be uncovered.
+    assert!(cache.remove(&key));
+    assert_eq!(cache.get(&key), None, "a promotion brought it back");
+}
+
+#[test]
+fn loom_a_promotion_brings_no_removed_item_back() {
+    model(PREEMPTIONS, item_removed_beside_promotion);
+}
+
+#[test]
+fn loom_a_promotion_does_not_cover_a_newer_item() {
+    model(PREEMPTIONS, item_replaced_beside_promotion);
 }
 
 #[test]

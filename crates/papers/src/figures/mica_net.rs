@@ -66,6 +66,11 @@ impl Measured {
         Ok(Self(report.measurements()[1].clone()))
     }
 
+    /// The figures of this measurement.
+    pub fn over(measurement: Measurement) -> Self {
+        Self(measurement)
+    }
+
     /// A figure by its name in the report of `bench udp`.
     pub fn get(&self, name: &str) -> f64 {
         self.0.metrics.get(name).and_then(|value| value.as_f64()).unwrap_or(0.0)

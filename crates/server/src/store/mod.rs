@@ -108,6 +108,12 @@ pub trait Store: Databases + Send + Sync + 'static {
     /// Lets a failed store continue, if the cause of the failure has passed.
     fn resume(&self) -> Result<(), StoreError>;
 
+    /// The seed of XXH3-64 that chooses by key which part of the store has an item, if requests are to be directed by
+    /// it: each worker then uses parts of its own. By default there are no such parts.
+    fn direction_seed(&self) -> Option<u64> {
+        None
+    }
+
     /// Writes the store's figures, for those who watch the server. By default it has none.
     fn observe(&self, _: &mut dyn MetricSink) {}
 

@@ -71,7 +71,8 @@ pub(crate) fn bind(
     }
     let addresses: Vec<SocketAddr> = sockets.iter().map(|socket| socket.local_address()).collect();
     let way = Way { mode: options.udp_mode, hands_over: options.udp_hands_over };
-    let directing = Arc::new(Directing::new(&addresses, way, Arc::new(SystemClock::default())));
+    let (clock, seed) = (Arc::new(SystemClock::default()), store.direction_seed());
+    let directing = Arc::new(Directing::new(&addresses, way, clock, seed));
     let handing: Vec<Option<Handing>> = if options.udp_hands_over {
         Handing::between(sockets.len()).into_iter().map(Some).collect()
     } else {

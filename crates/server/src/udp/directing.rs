@@ -40,10 +40,11 @@ pub(crate) struct Directing {
 }
 
 impl Directing {
-    /// A directory of workers with these addresses, of which there is one at least.
-    pub(crate) fn new(addresses: &[SocketAddr], way: Way, clock: Arc<dyn Clock>) -> Self {
+    /// A directory of workers with these addresses, of which there is one at least, by the hash with this seed or with
+    /// any.
+    pub(crate) fn new(addresses: &[SocketAddr], way: Way, clock: Arc<dyn Clock>, seed: Option<u64>) -> Self {
         let ports: Vec<u16> = addresses.iter().take(PORTS_MAX).map(SocketAddr::port).collect();
-        Self::of(addresses[0], &ports, way, Cookies::new(clock), 0)
+        Self::of(addresses[0], &ports, way, Cookies::new(clock), 0, seed)
     }
 
     /// Another directory of the same workers, for clients that keep their cookies: each partition is that of the worker
@@ -52,10 +53,17 @@ impl Directing {
     pub(super) fn redirected(&self, moved: usize) -> Self {
         let Directory { mode, hands_over, worker_ports, .. } = &self.directory;
         let way = Way { mode: *mode, hands_over: *hands_over };
-        Self::of(self.address, worker_ports, way, self.cookies.clone(), moved)
+        Self::of(self.address, worker_ports, way, self.cookies.clone(), moved, None)
     }
 
-    fn of(address: SocketAddr, ports: &[u16], way: Way, cookies: Cookies, moved: usize) -> Self {
+    fn of(
+        address: SocketAddr,
+        ports: &[u16],
+        way: Way,
+        cookies: Cookies,
+        moved: usize,
+        seed: Option<u64>,
+    ) -> Self {
         let random = RandomState::new();
         let partitions = (ports.len() * PARTITIONS_PER_WORKER).min(PORTS_MAX);
         let owners: Vec<usize> = (0..partitions).map(|number| (number + moved) % ports.len()).collect();
@@ -63,7 +71,7 @@ impl Directing {
             mode: way.mode,
             hands_over: way.hands_over,
             hash_kind: HashKind::Xxh3,
-            hash_seed: random.hash_one(0),
+            hash_seed: seed.unwrap_or_else(|| random.hash_one(0)),
             datagram_bytes_max: DATAGRAM_BYTES_MAX as u16,
             partition_ports: owners.iter().map(|owner| ports[*owner]).collect(),
             worker_ports: ports.to_vec(),

@@ -52,7 +52,7 @@ impl Bench {
         let network = SimulatedNetwork::new(1, NetworkFaults::default());
         let clock = SimulatedClock::default();
         let server = SocketAddr::from(SERVER);
-        let directing = Arc::new(Directing::new(&[server], SHARED, Arc::new(clock.clone())));
+        let directing = Arc::new(Directing::new(&[server], SHARED, Arc::new(clock.clone()), None));
         let mut bench = Self {
             service: Service::new(network.bind(server), directing, 0, None),
             counters: Counters::default(),

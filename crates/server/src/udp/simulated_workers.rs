@@ -10,7 +10,7 @@ use alluvium_protocol::datagram::{Mode, Request};
 
 use super::counters::Counters;
 use super::{Directing, Handing, Items, Service, Way};
-use crate::store::{DatabaseNumber, Databases as _};
+use crate::store::{DatabaseNumber, Databases as _, Store as _};
 use crate::{CacheSettings, CacheStore};
 
 pub(super) const STEP: Duration = Duration::from_millis(1);
@@ -68,7 +68,11 @@ impl Workers {
     pub(super) fn new(network: &SimulatedNetwork, clock: &SimulatedClock, count: u16, way: Way) -> Self {
         let addresses: Vec<SocketAddr> =
             (0..count).map(|number| SocketAddr::new(server().ip(), server().port() + number)).collect();
-        let directing = Arc::new(Directing::new(&addresses, way, Arc::new(clock.clone())));
+        // Two parts for each of two workers.
+        let settings = CacheSettings { is_directed: true, ..CacheSettings::new(128 << 20) };
+        let store = CacheStore::new(settings, usize::from(count)).unwrap();
+        let (clock, seed) = (Arc::new(clock.clone()), store.direction_seed());
+        let directing = Arc::new(Directing::new(&addresses, way, clock, seed));
         let ends = Handing::between(addresses.len()).into_iter().enumerate();
         let service = |((number, handing), address): ((usize, Handing), &SocketAddr)| {
             let handing = way.hands_over.then_some(handing);
@@ -77,7 +81,7 @@ impl Workers {
         Self {
             services: ends.zip(&addresses).map(service).collect(),
             counters: addresses.iter().map(|_| Counters::default()).collect(),
-            store: CacheStore::new(CacheSettings::new(16 << 20), usize::from(count)).unwrap(),
+            store,
             directing,
             moves: 0,
         }

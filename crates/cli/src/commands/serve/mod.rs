@@ -170,6 +170,7 @@ fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {
         memory_bytes_max: settings.cache.map_or(0, |size| size.0),
         item_bytes_mean: settings.cache_item_bytes,
         compressed: settings.compress.map(|Compression(codec)| Compressed { codec, ..Compressed::default() }),
+        is_directed: settings.udp.is_some(),
     };
     let failed =
         |error: &dyn std::fmt::Display| Failure::Failed(format!("the cache cannot be opened: {error}"));
