@@ -15,9 +15,10 @@ impl Builder {
     /// [`crate::Error::MemoryBusy`], when some tens of them are open. [`crate::Stats::memory_limit`] shows the cost of
     /// a limit. A log that a crash left under a larger limit keeps its size until it is converted.
     ///
-    /// Filters and indexes have a share of a third of the limit. What they leave of it holds pages that scans of
-    /// prefixes have read, those of the smallest runs first, so that later scans and gets do not read them again.
-    /// Without a limit no pages are kept.
+    /// Filters and indexes have a share of a third of the limit, which includes the directories of chained keyspaces.
+    /// When these have all of it, their chains become longer, and a lookup there takes more reads. What is left of it
+    /// holds pages that scans of prefixes have read, those of the smallest runs first, so that later scans and gets do
+    /// not read them again. Without a limit no pages are kept.
     ///
     /// With glibc's allocator a limit also makes the process return freed blocks of 64 KiB and more to the system at
     /// once. [`crate::Db::set_memory_bytes_max`] changes the limit.

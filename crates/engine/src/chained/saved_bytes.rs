@@ -125,6 +125,17 @@ mod tests {
     }
 
     #[test]
+    fn the_example_of_the_documentation_is_right() {
+        let header = &samples()[0][..HEADER_BYTES];
+        let documentation = include_str!("../../../../docs/format.md");
+        for (number, bytes) in header.chunks(16).enumerate() {
+            let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+            let line = format!("{:08x}  {}  {}", 16 * number, hex[..8].join(" "), hex[8..].join(" "));
+            assert!(documentation.contains(&line), "docs/format.md lacks {line}");
+        }
+    }
+
+    #[test]
     fn every_flipped_or_missing_byte_is_noticed() {
         for bytes in samples() {
             let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;

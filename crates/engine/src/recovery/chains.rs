@@ -97,8 +97,8 @@ pub(super) fn open(
         directory.start_at(oldest);
         directory.clear_before(oldest);
         directory.widen_if_needed(oldest, newest);
-        let slots = directory.slots_max();
-        (directory, slots)
+        // Regions grow only where they grew before: a chain that was written anew ended one of as many slots.
+        (directory, 0)
     });
     let mut replay = |found: Linked<'_>| {
         match found {
@@ -135,10 +135,11 @@ pub(super) fn open(
         let bytes = segment.slice(0..segment.published()).unwrap_or_default();
         for_each_linked(segment.id, segment.seed, bytes, &mut replay)?;
     }
-    let (mut directory, slots) = directory.unwrap_or_else(|| {
+    let (mut directory, noted) = directory.unwrap_or_else(|| {
         let slots = Directory::slots_for(&spec, sources.expected_items);
         (Directory::new(id, spec, slots), slots)
     });
+    let slots = noted.max(directory.slots_max());
     directory.opened = opened;
     // What is garbage already may be collected.
     let newest = own.last().map_or(SegmentId::default(), |file| file.segment.next());

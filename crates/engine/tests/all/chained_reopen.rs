@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use alluvium::{
     ChainStats, ChainedDirectory, ChainedSpec, Db, Durability, Environment, Error, Keyspace, KeyspaceOptions,
-    ManifestRepair, Plan, ReplayReason, RepairOptions, RepairReport, repair_in,
+    ManifestRepair, Plan, RepairOptions, RepairReport, ReplayReason, repair_in,
 };
 use alluvium_io::SimulatedStorage;
 use rand::rngs::StdRng;
@@ -95,11 +95,10 @@ fn an_opening_with_a_directory_answers_as_one_without() {
         let mut rng = StdRng::seed_from_u64(seed);
         let spec = spec([1.0, 3.0, 10.0][seed as usize % 3], seed % 2 == 0);
         let mut storage = SimulatedStorage::new(seed);
-        let mut items = Items::new();
         for _ in 0..3 {
             let db = open(&storage);
             let keyspace = keyspace(&db, spec);
-            items = all_of(&keyspace);
+            let mut items = all_of(&keyspace);
             let steps = rng.random_range(100..3000);
             change(&db, &keyspace, &mut rng, &mut items, steps);
             let is_crash = rng.random();
@@ -258,8 +257,13 @@ fn reading_alone_uses_the_directory() {
     assert!(stats.segments > 0 && stats.segments_replayed == 0 && stats.replays.is_empty(), "{stats:?}");
     assert!(all_of(&db.keyspace("k").unwrap()) == items);
     db.close().unwrap();
-    let changed: Vec<_> = storage.contents().into_iter().filter(|file| contents.get(&file.0) != Some(&file.1)).collect();
-    assert!(changed.iter().all(|(name, _)| name == "LOCK"), "{:?}", changed.iter().map(|file| &file.0).collect::<Vec<_>>());
+    let changed: Vec<_> =
+        storage.contents().into_iter().filter(|file| contents.get(&file.0) != Some(&file.1)).collect();
+    assert!(
+        changed.iter().all(|(name, _)| name == "LOCK"),
+        "{:?}",
+        changed.iter().map(|file| &file.0).collect::<Vec<_>>()
+    );
 }
 
 fn repaired(contents: &Contents) -> (RepairReport, Contents) {
