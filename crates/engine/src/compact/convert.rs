@@ -140,7 +140,7 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let mut chain_file = None;
     if !linked.is_empty() {
         shared.blobs.sync()?;
-        let (file, bytes) = (segment.keep_chained()?, segment.published());
+        let (file, bytes) = (shared.log.keep_chained(&segment)?, segment.published());
         let kept = ChainFile::new(segment.id, segment.seed, bytes, file, &shared.reclaimer);
         for (keyspace, store) in &linked {
             let counts = keep_linked(shared, keyspace, store)?;

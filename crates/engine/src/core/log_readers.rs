@@ -20,7 +20,7 @@ impl Shared {
         if !keeps {
             return Ok(());
         }
-        segment.retain().or_else(|error| if lacks_space(&error) { Ok(()) } else { Err(error) })
+        self.log.retain(segment).or_else(|error| if lacks_space(&error) { Ok(()) } else { Err(error) })
     }
 
     /// Appends a record that says that items of the keyspace change without records. Readers see it once the barrier is

@@ -332,21 +332,22 @@ impl Segment {
         Ok(())
     }
 
-    /// Writes all content to the file, durably, and leaves the file to readers of the log.
-    pub fn retain(&self) -> Result<()> {
-        self.write_out(true, Filling::Plain)?;
+    /// Writes all content to the file, durably, and leaves the file to readers of the log. Returns the bytes that were
+    /// written.
+    pub(super) fn retain(&self) -> Result<u64> {
+        let written = self.write_out(true, Filling::Plain)?;
         self.sync()?;
         self.retained.store(true, Ordering::Release);
-        Ok(())
+        Ok(written)
     }
 
     /// Writes all content to the file, durably, and leaves the file to keyspaces with records in it that are linked to
-    /// chains.
-    pub fn keep_chained(&self) -> Result<Arc<dyn File>> {
-        self.write_out(true, Filling::Plain)?;
+    /// chains. Returns it, and the bytes that were written.
+    pub(super) fn keep_chained(&self) -> Result<(Arc<dyn File>, u64)> {
+        let written = self.write_out(true, Filling::Plain)?;
         self.sync()?;
         self.is_chained.store(true, Ordering::Release);
-        Ok(self.file.clone())
+        Ok((self.file.clone(), written))
     }
 
     /// Whether the file was left to chained keyspaces.

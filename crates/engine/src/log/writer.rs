@@ -10,9 +10,9 @@ use std::time::Duration;
 use alluvium_base::SegmentId;
 
 use alluvium_base::checksum::checksum64;
-use alluvium_io::Storage;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
+use alluvium_io::{File, Storage};
 
 use super::active::Active;
 use super::group_commit::GroupCommit;
@@ -215,6 +215,20 @@ impl Log {
         let bytes = self.with_reserve(|| segment.write_out(edge, filling()))?;
         self.bytes_written.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Leaves a segment's file, with all its content, to readers of the log.
+    pub fn retain(&self, segment: &Segment) -> Result<()> {
+        let written = segment.retain()?;
+        self.bytes_written.fetch_add(written, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Leaves a segment's file, with all its content, to chained keyspaces, and returns it.
+    pub fn keep_chained(&self, segment: &Segment) -> Result<Arc<dyn File>> {
+        let (file, written) = segment.keep_chained()?;
+        self.bytes_written.fetch_add(written, Ordering::Relaxed);
+        Ok(file)
     }
 
     /// Performs an operation that may be repeated after it found the disk full: it is then tried once more with the

@@ -39,7 +39,8 @@ pub struct Planned {
     pub degraded: Option<Candidate>,
     /// The next best plans, each with growths that differ from those before.
     pub runners_up: Vec<Candidate>,
-    /// Plans that no other plan beats in writes, reads and memory, regardless of the limits, by rising memory.
+    /// Plans that no other plan beats in writes, reads (of gets and of puts) and memory, regardless of the limits, by
+    /// rising memory.
     pub frontier: Vec<Candidate>,
     /// Executable plans that no other executable plan beats.
     pub executable_frontier: Vec<Candidate>,

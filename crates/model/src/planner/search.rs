@@ -97,11 +97,23 @@ pub(super) fn search(
         found.plans += 1.0;
         all.push((plan.clone(), Amounts::of_cost(&model(demand, plan).cost()?)));
     }
-    let frontier = undominated(all, |(_, amounts)| Figures::new(amounts, demand).axes());
+    let frontier = frontier(all, demand);
     let candidates =
         frontier.into_iter().map(|(plan, amounts)| Candidate::new(plan, Figures::new(&amounts, demand)));
     found.frontier = candidates.collect();
     Ok(found)
+}
+
+/// The plans that no other beats, by rising memory. Plans whose puts read beat none whose puts don't.
+fn frontier(all: Vec<(Plan, Amounts)>, demand: &Demand) -> Vec<(Plan, Amounts)> {
+    let axes = |(_, amounts): &(Plan, Amounts)| Figures::new(amounts, demand).axes();
+    let reads = |(_, amounts): &(Plan, Amounts)| amounts.reads_per_put > 0.0;
+    let (reading, others): (Vec<_>, Vec<_>) = all.into_iter().partition(reads);
+    let mut frontier = undominated(others, axes);
+    let together = undominated(frontier.iter().cloned().chain(reading), axes);
+    frontier.extend(together.into_iter().filter(reads));
+    frontier.sort_by(|left, right| axes(left)[0].total_cmp(&axes(right)[0]));
+    frontier
 }
 
 /// A level's growth, whether it is the youngest, and whether it is the only one.
