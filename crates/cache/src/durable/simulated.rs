@@ -141,7 +141,11 @@ impl Lasting {
                 // Often nothing or all of a line.
                 moment = match random.below(4) {
                     _ if let Loss::Line(at, last) = loss => {
-                        if at == line * LINE_BYTES { last } else { u64::MAX }
+                        if at == line * LINE_BYTES {
+                            last
+                        } else {
+                            u64::MAX
+                        }
                     }
                     0 => 0,
                     1 => u64::MAX,

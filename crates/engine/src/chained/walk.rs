@@ -83,8 +83,8 @@ impl<'v> ChainWalk<'v> {
     /// The next step.
     ///
     /// # Errors
-    /// [`Error::MissingFile`] if a record is in a segment that is younger than the version, or may have been in one that
-    /// is gone.
+    /// [`Error::MissingFile`] if a record is in a segment that is younger than the version, or may have been in one
+    /// that is gone.
     pub fn step(&mut self, key: &[u8]) -> Result<Step<'v>> {
         self.step_by(|_, item| item.item.key == key)
     }

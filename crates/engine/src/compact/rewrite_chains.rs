@@ -41,7 +41,7 @@ pub(crate) fn rewrite_long_chain(shared: &Shared) -> Result<bool> {
     let Some(hash) = chain.directory.long_chains.take() else { return Ok(true) };
     for is_in_second in [false, true] {
         match rewrite_of(shared, &keyspace, &version, chain, (hash, is_in_second)) {
-            // The chain goes on in a segment that is younger than the version, or the keyspace is dropped.
+            // The chain continues in a segment that is younger than the version, or the keyspace is dropped.
             Err(Error::MissingFile { .. }) if !Arc::ptr_eq(&version, &keyspace.version.load()) => {}
             Err(Error::KeyspaceDropped { .. }) => {}
             outcome => outcome?,

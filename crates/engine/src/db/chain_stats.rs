@@ -16,8 +16,8 @@ pub struct ChainStats {
     pub segments: usize,
     /// Bytes of these segments.
     pub segment_bytes: u64,
-    /// Bytes of memory of the directories. Included in [`crate::MemoryStats::log_index`]; a memory limit takes them from
-    /// the share of filters and indexes. What snapshots keep of earlier directories is not included.
+    /// Bytes of memory of the directories. Included in [`crate::MemoryStats::log_index`]; a memory limit takes them
+    /// from the share of filters and indexes. What snapshots keep of earlier directories is not included.
     pub directory_memory: u64,
     /// Number of times that a directory was saved to a file, since the opening.
     pub directories_saved: u64,

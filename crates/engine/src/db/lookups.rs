@@ -83,8 +83,8 @@ impl<R> Lookups<R> {
         Self { keeps_rows: true, ..Self::in_tables(reads) }
     }
 
-    /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known. Returns
-    /// the keys that it was not called with, because a later version knows where they are.
+    /// Calls `visit` with each of `keys` and its item, if that is live, in the order in which they become known.
+    /// Returns the keys that it was not called with, because a later version knows where they are.
     pub fn find_each<'v, K: AsRef<[u8]>>(
         &mut self,
         view: &View<'v>,

@@ -103,8 +103,8 @@ pub(crate) enum Edit {
     AddChained { keyspace: KeyspaceId, segment: SegmentId, seed: u64, bytes: u64 },
     /// No record of the keyspace in this log segment is needed any more. It is the oldest of those that were.
     DropChained { keyspace: KeyspaceId, segment: SegmentId },
-    /// This file has the directory of the keyspace's chains. It may lack records in segments from `from` on. All records
-    /// that it has were durable: the log was synced up to `offset` of `segment`.
+    /// This file has the directory of the keyspace's chains. It may lack records in segments from `from` on. All
+    /// records that it has were durable: the log was synced up to `offset` of `segment`.
     SaveDirectory { keyspace: KeyspaceId, file: u64, from: SegmentId, segment: SegmentId, offset: u64 },
     /// The keyspace's tables refer to `delta` more bytes (fewer if negative) of the blob file. Has no effect for a file
     /// that was dropped: items that still refer to it are obsolete versions.

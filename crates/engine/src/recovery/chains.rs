@@ -93,7 +93,7 @@ pub(super) fn open(
     });
     let from = saved.as_ref().and_then(|directory| directory.saving.file()).map(|file| file.from);
     let mut directory = saved.map(|directory| {
-        // Resolved before the log goes on: pointers that are too old would lead elsewhere then.
+        // Resolved before the log continues: pointers that are too old would lead elsewhere then.
         directory.start_at(oldest);
         directory.clear_before(oldest);
         directory.widen_if_needed(oldest, newest);

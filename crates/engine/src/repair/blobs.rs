@@ -37,7 +37,8 @@ impl Repair {
         Ok(())
     }
 
-    /// Counts the references in the tables of the new structure and in segments that stay, and names every file to which they refer.
+    /// Counts the references in the tables of the new structure and in segments that stay, and names every file to
+    /// which they refer.
     pub fn count_references(&mut self, state: &mut DatabaseState) -> Result<()> {
         let present = self.present_blob_files()?;
         let mut counts = std::mem::take(&mut self.chained_references);

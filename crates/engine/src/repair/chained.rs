@@ -1,10 +1,11 @@
 //! Segments from before the log's start that stay, because chained keyspaces have records in them.
 //!
-//! A sound manifest names them. Without one, a segment with linked records of a keyspace is needed if it is younger than
-//! all tables of the keyspace: what is in chains is always younger than what is below them, and a segment that became a
-//! run gave the run its number.
+//! A sound manifest names them. Without one, a segment with linked records of a keyspace is needed if it is younger
+//! than all tables of the keyspace: what is in chains is always younger than what is below them, and a segment that
+//! became a run gave the run its number.
 //!
-//! If the log is rewritten as runs, so are these segments, since runs are below chains, and the log's items are younger.
+//! If the log is rewritten as runs, so are these segments, since runs are below chains, and the log's items are
+//! younger.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

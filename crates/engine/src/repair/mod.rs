@@ -232,7 +232,8 @@ impl Repair {
     }
 }
 
-/// A number above those of all tables, blob files and directories of chains, including those left by an interrupted repair.
+/// A number above those of all tables, blob files and directories of chains, including those left by an interrupted
+/// repair.
 fn first_free_number(storage: &dyn Storage) -> Result<u64> {
     let names = storage.list().context(|| "listing the database directory".to_owned())?;
     Ok(names

@@ -19,8 +19,8 @@ pub struct ChainedSpec {
     /// times for 0.25 and 1.8 times for 0.4, if items have 64 bytes. Default 0.25.
     #[serde(default = "default_garbage_share")]
     pub garbage_share_max: f64,
-    /// Bytes of a pointer: 4 reach 253 segments of log, 16 GiB of full ones; 5 reach 65,000. Pointers of 4 bytes become 5
-    /// when the log is longer. Default 4.
+    /// Bytes of a pointer: 4 reach 253 segments of log, 16 GiB of full ones; 5 reach 65,000. Pointers of 4 bytes become
+    /// 5 when the log is longer. Default 4.
     #[serde(default = "default_pointer_bytes")]
     pub pointer_bytes: u32,
     /// Maximum device reads of a get of chains that stay as they are. After more, the chains are written anew in the

@@ -298,7 +298,8 @@ fn padded(model: &PlanModel, item_bytes: f64, link_bytes: f64) -> f64 {
     if is_one_size { (bytes / LINK_UNIT).ceil() * LINK_UNIT } else { bytes + (LINK_UNIT - 1.0) / 2.0 }
 }
 
-/// x / (e^x − 1): the share of its time in which a record of a key that is updated x times in the log's length is moved.
+/// x / (e^x − 1): the share of its time in which a record of a key that is updated x times in the log's length is
+/// moved.
 fn survivors(x: f64) -> f64 {
     match x {
         x if x < 1e-9 => 1.0 - x / 2.0,

@@ -1,4 +1,5 @@
-//! SkimpyStash's Figures 11 and 12: operations per second, by the length of chains, in the base and the enhanced design.
+//! SkimpyStash's Figures 11 and 12: operations per second, by the length of chains, in the base and the enhanced
+//! design.
 
 use alluvium_bench::BenchError;
 

@@ -38,8 +38,8 @@ pub fn draw(scale: &Scale) -> Result<Figure, BenchError> {
     Ok(Figure {
         id: "skimpy-13",
         title: "SkimpyStash: operations per second, by garbage collection",
-        source: "SkimpyStash (SIGMOD 2011), Figure 13: Xbox trace, 8 keys a slot, peak at one chain per 8 updates; here \
-                 by the share of garbage at which the oldest segments are collected",
+        source: "SkimpyStash (SIGMOD 2011), Figure 13: Xbox trace, 8 keys a slot, peak at one chain per 8 updates; \
+                 here by the share of garbage at which the oldest segments are collected",
         published,
         panels: vec![runs.panel("thousand operations per second", |run| run.ops_per_s() / 1e3)],
     })

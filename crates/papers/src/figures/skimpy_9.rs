@@ -1,7 +1,7 @@
 //! SkimpyStash's Figures 9 and 10: how long a get takes, by the length of chains, in the base and the enhanced design.
 //!
-//! Nothing is collected, so that chains of updated keys grow, as in the paper. What the paper's base design takes on its
-//! traces depends on how often keys are updated and asked for in vain, which it does not state.
+//! Nothing is collected, so that chains of updated keys grow, as in the paper. What the paper's base design takes on
+//! its traces depends on how often keys are updated and asked for in vain, which it does not state.
 
 use alluvium_bench::BenchError;
 use alluvium_model::Plan;

@@ -1,11 +1,11 @@
 //! What SkimpyStash's figures of its traces share: requests like those of the traces, answered by a database.
 //!
-//! The traces are not public. These are made from what the paper states of them (Table 1): the bytes of an item, gets by
-//! sets, whether items are updated, and that keys are asked for before they are set. How popular keys are and how often
-//! one is updated is not stated. Here it is Zipf's law, and four sets a key on average.
+//! The traces are not public. These are made from what the paper states of them (Table 1): the bytes of an item, gets
+//! by sets, whether items are updated, and that keys are asked for before they are set. How popular keys are and how
+//! often one is updated is not stated. Here it is Zipf's law, and four sets a key on average.
 //!
-//! All sets of a trace are done, but only some of its gets, spread over the trace: a get of a long chain takes as long as
-//! a hundred sets. Rates are those of the whole mix. One thread asks, and waits for each answer. The log that is in
+//! All sets of a trace are done, but only some of its gets, spread over the trace: a get of a long chain takes as long
+//! as a hundred sets. Rates are those of the whole mix. One thread asks, and waits for each answer. The log that is in
 //! memory here takes some percent of the items, in the paper two or three pages; gets that it answers read nothing.
 
 use std::path::Path;
