@@ -18,12 +18,13 @@ use crate::item::{Item, ItemKind};
 use crate::level::Version;
 use crate::planted_race::PlantedRace;
 
-/// What the newest items of a chain's keys become. Nothing for one that neither readers nor anything older needs.
-pub(super) fn kept<'a>(shared: &Shared, version: &Version, item: &Item<'a>) -> Option<Item<'a>> {
-    if Moment::Now(shared).is_live(item) {
-        return Some(*item);
+/// What the newest item of a key becomes. A tombstone stays even if nothing is below the chains: an older segment may
+/// have the key, and become a run. It goes with the oldest segment.
+pub(super) fn kept<'a>(shared: &Shared, item: &Item<'a>) -> Item<'a> {
+    match Moment::Now(shared).is_live(item) {
+        true => *item,
+        false => Item::tombstone(item.key),
     }
-    (version.body.items() > 0).then(|| Item::tombstone(item.key))
 }
 
 /// Appends `items`, the newest of all keys of a chain that was read in `version`, as a chain of their own. Returns

@@ -77,7 +77,7 @@ fn bytes_of<'a>(items: impl Iterator<Item = &'a Vec<u8>>) -> usize {
     items.map(Vec::len).sum()
 }
 
-/// What is to be kept of records that are ordered from young to old. `None` if nothing is, or the chain must stay.
+/// What is to be kept of records that are ordered from young to old. `None` if there are none, or the chain must stay.
 fn newest<'a>(
     shared: &Shared,
     version: &Version,
@@ -91,7 +91,7 @@ fn newest<'a>(
         if is_counted_with_log(version, &item, address.segment()) {
             return None;
         }
-        items.extend(kept(shared, version, &item).map(|item| (hash, item)));
+        items.push((hash, kept(shared, &item)));
     }
     (!items.is_empty()).then_some(items)
 }
