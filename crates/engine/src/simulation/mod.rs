@@ -194,24 +194,3 @@ mod tests {
         }
     }
 }
-
-#[cfg(test)]
-mod temporary {
-    use super::*;
-    #[test]
-    #[ignore = "by hand"]
-    fn seeds_from_environment() {
-        let var = |name: &str| std::env::var(name).ok();
-        let start: u64 = var("START").map_or(0, |text| text.parse().unwrap());
-        let count: u64 = var("COUNT").map_or(100, |text| text.parse().unwrap());
-        let options = Options { planted_bug: var("BUG") };
-        for seed in start..start + count {
-            let outcome = std::panic::catch_unwind(|| run(seed, &options));
-            match outcome {
-                Ok(Ok(_)) => {}
-                Ok(Err(failure)) => panic!("seed {seed}: {failure}"),
-                Err(_) => panic!("seed {seed} panicked"),
-            }
-        }
-    }
-}
