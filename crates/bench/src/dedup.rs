@@ -97,7 +97,7 @@ pub fn run(options: &DedupOptions, report: &mut Report) -> Result<(), BenchError
         Plan::Chained(_) => bytes_of(&files) / options.chunk,
         Plan::Levels(_) => 0,
     };
-    let builder = Db::builder(directory.path()).plan(plan).chained_plans(true).expected_items(expected_items);
+    let builder = Db::builder(directory.path()).plan(plan).expected_items(expected_items);
     let db = builder.durability(Durability::Buffered).open()?;
     let mut deduplicator = Deduplicator::new(db.keyspace("chunks")?, options.batch);
 

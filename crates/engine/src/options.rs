@@ -83,8 +83,6 @@ pub(crate) struct Settings {
     /// Minimum bytes of expired and removed items in a unit or container that is rewritten for them. Less garbage is
     /// left to merges and compactions.
     pub garbage_bytes_min: u64,
-    /// Whether plans may be chained.
-    pub allows_chained: bool,
     /// A directory of chains is saved when its keyspace has written this number of times its bytes to the log.
     pub directory_log_factor: u64,
     pub read_only: bool,
@@ -126,7 +124,6 @@ impl Builder {
                 blob_aligned_bytes_min: 1 << 20,
                 blob_garbage_bytes_min: 1 << 20,
                 garbage_bytes_min: 256 << 10,
-                allows_chained: false,
                 directory_log_factor: 8,
                 read_only: false,
                 memory_bytes_max: None,
@@ -253,14 +250,6 @@ impl Builder {
     #[doc(hidden)]
     pub fn garbage_bytes_min(mut self, bytes: u64) -> Self {
         self.settings.garbage_bytes_min = bytes;
-        self
-    }
-
-    /// Whether plans may be chained, although the engine does not do all that a user needs of them. Default false. For
-    /// tests and simulations.
-    #[doc(hidden)]
-    pub fn chained_plans(mut self, are_allowed: bool) -> Self {
-        self.settings.allows_chained = are_allowed;
         self
     }
 

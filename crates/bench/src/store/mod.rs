@@ -248,7 +248,6 @@ fn builder(directory: &Path, options: &StoreOptions) -> Result<Builder, BenchErr
     let mut builder = Db::builder(directory)
         .read_wait(options.read_wait.all()[0])
         .plan(options.plan()?)
-        .chained_plans(true)
         .expected_items(options.expected_items()?);
     if let Some(bytes) = options.memory {
         builder = builder.process_memory_bytes_max(bytes.saturating_sub(options.latencies_bytes()));

@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_reader_of_an_older_version_begins_again() {
         let directory = tempfile::tempdir().unwrap();
-        let db = Db::builder(directory.path()).background(false).chained_plans(true).open().unwrap();
+        let db = Db::builder(directory.path()).background(false).open().unwrap();
         let options = KeyspaceOptions::default().with_plan(Plan::Chained(ChainedSpec::of_length(1.0)));
         let keyspace = db.keyspace_with("chained", &options).unwrap();
         keyspace.insert("key", "value").unwrap();

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::options::{PlanChoice, Settings};
 
 impl Settings {
-    /// Refuses a plan that the engine does not execute for any order, or that is chained unless a test gave it.
+    /// Refuses a plan that the engine does not execute for any order, or whose chains the log is too large for.
     pub fn check_choice(&self, choice: &PlanChoice) -> Result<()> {
         let PlanChoice::Fixed(plan) = choice else { return Ok(()) };
         let plan = LevelsPlan::try_from(plan.clone())?;
@@ -16,10 +16,9 @@ impl Settings {
         self.check_chained(&plan)
     }
 
-    /// Refuses a plan with chains unless it is a test that gave it.
+    /// Refuses a plan with chains if segments of the log are larger than links reach.
     pub fn check_chained(&self, plan: &LevelsPlan) -> Result<()> {
         match plan.log.chained {
-            Some(spec) if !self.allows_chained => Ok(Plan::Chained(spec).check_executable()?),
             Some(_) if self.segment_bytes_of_plan() > SEGMENT_BYTES_MAX => {
                 let reason = format!("segments with chained items have at most {SEGMENT_BYTES_MAX} bytes");
                 Err(Error::Plan(PlanError(reason)))

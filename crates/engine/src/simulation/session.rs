@@ -127,7 +127,6 @@ impl<'a> Session<'a> {
             .inline_bytes_max(self.shape.inline_bytes_max)
             .blob_sizes(blob_file_bytes, aligned_bytes, garbage_bytes)
             .garbage_bytes_min(self.shape.garbage_bytes_min)
-            .chained_plans(true)
             .directory_log_factor(self.shape.directory_log_factor)
             .ingest_sort_bytes_max(4 << 10)
             .table_sizes(self.shape.table_sizes.0, self.shape.table_sizes.1)

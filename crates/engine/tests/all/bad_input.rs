@@ -3,7 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use alluvium::{Db, Durability, Error, KEY_BYTES_MAX, LevelsPlan, Metadata, Plan, VALUE_BYTES_MAX};
+use alluvium::{
+    Db, Durability, Error, KEY_BYTES_MAX, KeyspaceOptions, LevelsPlan, Metadata, Plan, PrefixRule,
+    VALUE_BYTES_MAX,
+};
 
 fn open(path: &Path) -> Result<Db, Error> {
     Db::builder(path).durability(Durability::Buffered).open()
@@ -84,8 +87,10 @@ fn an_illegal_plan_is_refused_with_its_reason() {
 #[test]
 fn a_plan_that_would_be_ignored_in_part_is_refused() {
     let directory = tempfile::tempdir().unwrap();
-    let plan = Plan::named("skimpystash").unwrap();
-    let error = Db::builder(directory.path()).plan(plan).open().unwrap_err();
+    // Items of a prefix are anywhere in a chained log.
+    let options =
+        KeyspaceOptions::semi_sorted(PrefixRule::Length { bytes: 4 }).with_plan(Plan::skimpystash());
+    let error = open(directory.path()).unwrap().keyspace_with("grouped", &options).unwrap_err();
     assert!(matches!(error, Error::Plan(_)), "{error}");
 }
 

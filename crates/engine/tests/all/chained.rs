@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use alluvium::{ChainedDirectory, ChainedSpec, Db, Durability, Error, Keyspace, KeyspaceOptions, Plan};
+use alluvium::{ChainedDirectory, ChainedSpec, Db, Durability, Keyspace, KeyspaceOptions, Plan};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 fn open(path: &Path) -> Db {
     let builder = Db::builder(path).durability(Durability::Buffered).background(false);
-    builder.chained_plans(true).garbage_bytes_min(8 << 10).open().unwrap()
+    builder.garbage_bytes_min(8 << 10).open().unwrap()
 }
 
 fn options(spec: ChainedSpec) -> KeyspaceOptions {
@@ -159,7 +159,7 @@ fn chains_that_were_written_anew_take_few_reads() {
     for walk_reads_max in [None, Some(1)] {
         let directory = tempfile::tempdir().unwrap();
         let builder = Db::builder(directory.path()).durability(Durability::Buffered).background(false);
-        let db = builder.chained_plans(true).row_cache_bytes_max(0).expected_items(KEYS.into());
+        let db = builder.row_cache_bytes_max(0).expected_items(KEYS.into());
         let db = db.open().unwrap();
         let spec = ChainedSpec { walk_reads_max, ..ChainedSpec::of_length(10.0) };
         let keyspace = db.keyspace_with("k", &options(spec)).unwrap();
@@ -187,16 +187,23 @@ fn chains_that_were_written_anew_take_few_reads() {
 }
 
 #[test]
-fn users_do_not_get_chains_yet() {
+fn users_get_chains_wherever_they_name_a_plan() {
     let directory = tempfile::tempdir().unwrap();
-    let refused = |outcome: Result<(), Error>| assert!(matches!(outcome, Err(Error::Plan(_))), "{outcome:?}");
     let chained = Plan::skimpystash();
-    refused(Db::builder(directory.path().join("other")).plan(chained.clone()).open().map(drop));
-    let db = Db::open(directory.path()).unwrap();
     let own = KeyspaceOptions::default().with_plan(chained.clone());
-    refused(db.keyspace_with("chained", &own).map(drop));
-    let keyspace = db.keyspace("k").unwrap();
-    refused(keyspace.change_plan(&chained));
-    refused(db.change_plan(chained));
-    assert!(db.keyspace("later").is_ok());
+    let db = Db::open(directory.path()).unwrap();
+    for (name, keyspace) in [("own", db.keyspace_with("own", &own)), ("changed", db.keyspace("changed"))] {
+        let keyspace = keyspace.unwrap();
+        keyspace.insert("key", name).unwrap();
+        keyspace.change_plan(&chained).unwrap();
+        assert_eq!(keyspace.plan(), chained);
+        assert_eq!(keyspace.get("key").unwrap().as_deref(), Some(name.as_bytes()));
+    }
+    db.change_plan(chained.clone()).unwrap();
+    assert_eq!(db.keyspace("later").unwrap().plan(), chained);
+    db.close().unwrap();
+    let given = Db::builder(directory.path().join("given")).plan(chained.clone()).open().unwrap();
+    assert_eq!(given.keyspace("k").unwrap().plan(), chained);
+    let opened = Db::open(directory.path()).unwrap();
+    assert_eq!(opened.keyspace("own").unwrap().get("key").unwrap().as_deref(), Some(&b"own"[..]));
 }

@@ -25,7 +25,6 @@ fn try_open(storage: &SimulatedStorage, durability: Durability) -> Result<Db, Er
         .environment(environment(storage))
         .durability(durability)
         .background(false)
-        .chained_plans(true)
         .directory_log_factor(0)
         .garbage_bytes_min(0)
         .memory_bytes_max(4 << 20)
@@ -252,7 +251,7 @@ fn reading_alone_uses_the_directory() {
     let (contents, items) = closed(spec);
     let storage = SimulatedStorage::from_contents(3, &contents);
     let builder = Db::builder("simulated").environment(environment(&storage)).background(false);
-    let db = builder.chained_plans(true).read_only(true).open().unwrap();
+    let db = builder.read_only(true).open().unwrap();
     let stats = db.stats().chains;
     assert!(stats.segments > 0 && stats.segments_replayed == 0 && stats.replays.is_empty(), "{stats:?}");
     assert!(all_of(&db.keyspace("k").unwrap()) == items);

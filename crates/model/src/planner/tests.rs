@@ -165,9 +165,15 @@ fn limits_are_kept_and_explained() {
 fn chains_are_best_where_writes_rule() {
     let writing = OperationMix { put: 1.0, get: 0.0001, ..OperationMix::default() };
     let planned = plan(&demand(1e8, 0.0).with_mix(writing), &Space::default()).unwrap();
-    assert!(planned.best.unwrap().is_chained());
+    assert!(planned.recommended().unwrap().is_chained());
+    assert!(
+        planned.explanation.concat().contains("chosen for its few rewrites"),
+        "{:?}",
+        planned.explanation
+    );
+    assert!(plan_executable(&demand(1e8, 0.0).with_mix(writing), &Space::default()).unwrap().is_chained());
     let usual = plan(&demand(1e8, 0.0), &Space::default()).unwrap();
-    assert!(!usual.best.unwrap().is_chained());
+    assert!(!usual.recommended().unwrap().is_chained());
 }
 
 #[test]

@@ -132,7 +132,7 @@ pub fn replay(scale: &Scale, id: &str, trace: Trace, plan: &Plan) -> Result<Repl
 
 fn replay_in(directory: &Path, scale: &Scale, trace: Trace, plan: &Plan) -> Result<Replayed, BenchError> {
     let keys = trace.keys(scale);
-    let builder = Db::builder(directory).plan(plan.clone()).chained_plans(true).expected_items(keys);
+    let builder = Db::builder(directory).plan(plan.clone()).expected_items(keys);
     let db = builder.row_cache_bytes_max(0).durability(Durability::Buffered).open()?;
     let mut player = Player::new(db.keyspace("items")?, trace, keys, scale.seed);
     let gets = gets_of(plan, trace.sets(scale));

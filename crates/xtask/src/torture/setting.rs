@@ -60,7 +60,6 @@ impl Setting {
         let memory = [None, None, Some(4 << 20), Some(8 << 20), Some(32 << 20)];
         let mut builder = Db::builder(path)
             .plan(plan(&self.plan)?)
-            .chained_plans(true)
             .durability(durability)
             .environment(environment)
             .blob_sizes(512 << 10, 64 << 10, 32 << 10)

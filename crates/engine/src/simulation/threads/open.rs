@@ -28,7 +28,6 @@ pub(super) fn open(
         .plan(shape.plans[0].clone())
         .durability(shape.durability)
         .background(background)
-        .chained_plans(true)
         .inline_bytes_max(shape.inline_bytes_max)
         .blob_sizes(shape.blob_file_bytes, 1_000, 0)
         .garbage_bytes_min(0)
