@@ -269,6 +269,8 @@ impl Candidates<'_> {
             let Some(item) = item_at(self.bytes, place) else { continue };
             let hash = keyspace.hasher.hash(item.key);
             loop {
+                // The version of a dormant keyspace does not show its tables.
+                let is_dormant = keyspace.is_dormant();
                 let version = keyspace.version.load_full();
                 let newest = version.chain.as_ref().and_then(|chain| chain.files.last());
                 let is_searched = newest.is_some_and(|file| {
@@ -289,7 +291,7 @@ impl Candidates<'_> {
                     break;
                 }
                 let is_live = Moment::Now(shared).is_live(&item);
-                let has_older = version.body.items() > 0;
+                let has_older = is_dormant || version.body.items() > 0;
                 if !is_live && !has_older {
                     // Nothing older is in the log, and nothing below it.
                     break;

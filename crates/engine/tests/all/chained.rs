@@ -144,6 +144,36 @@ fn a_chained_keyspace_is_a_map() {
     }
 }
 
+/// Tables of a keyspace that nobody has used since the opening are not open, and may have what a tombstone hides.
+#[test]
+fn a_collection_before_the_first_use_keeps_tombstones() {
+    let directory = tempfile::tempdir().unwrap();
+    {
+        let db = open(directory.path());
+        let silt = KeyspaceOptions::default().with_plan(Plan::silt());
+        let keyspace = db.keyspace_with("k", &silt).unwrap();
+        keyspace.insert("gone", "value").unwrap();
+        db.flush().unwrap();
+        keyspace.change_plan(&Plan::Chained(ChainedSpec::of_length(3.0))).unwrap();
+        db.flush().unwrap();
+        keyspace.remove("gone").unwrap();
+        for round in 0..8_u8 {
+            for number in 0..500_u32 {
+                keyspace.insert(number.to_le_bytes(), [round; 100]).unwrap();
+            }
+            db.flush().unwrap();
+        }
+        assert_eq!(keyspace.get("gone").unwrap(), None);
+        db.close().unwrap();
+    }
+    let db = open(directory.path());
+    while db.run_background_job().unwrap() {}
+    let stats = db.stats();
+    assert!(stats.chains.segments_collected > 0, "{:?}", stats.chains);
+    let keyspace = db.keyspace("k").unwrap();
+    assert_eq!(keyspace.get("gone").unwrap(), None);
+}
+
 /// Reads of a get of each key, on average.
 fn reads_per_get(db: &Db, keyspace: &Keyspace, keys: u32) -> f64 {
     let before = db.stats().traffic.page_reads;
