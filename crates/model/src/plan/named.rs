@@ -181,10 +181,10 @@ impl Plan {
         Self::levels(levels)
     }
 
-    /// SkimpyStash with ten keys a chain: the log is the store, and each record names the one before it in its chain. For
-    /// items that are written often and read seldom. Loading writes each item once, with some twelve bytes more; a get of
-    /// a present key reads 5.5 pages, one of an absent key half a page, and a put of a present key a third of one. 1.5
-    /// bytes of memory per item. Expects a database of its own that knows how many items to expect.
+    /// SkimpyStash with ten keys a chain: the log is the store, and each record names the one before it in its chain.
+    /// For items that are written often and read seldom. Loading writes each item once, with some twelve bytes more; a
+    /// get of a present key reads 5.5 pages, one of an absent key half a page, and a put of a present key a third of
+    /// one. 1.5 bytes of memory per item. Expects a database of its own that knows how many items to expect.
     pub fn skimpystash() -> Self {
         Self::Chained(ChainedSpec::of_length(10.0))
     }
