@@ -41,7 +41,7 @@ fn write(cache: &Cache<Concurrent>, writer: u64, written: &[Written]) {
         for _ in 0..OTHERS {
             // Few of them, so that the zone keeps what is used.
             other += 1;
-            let key = (1 << 40 | writer << 32 | other % 500).to_le_bytes();
+            let key = ((1 << 40) + (writer << 32) + other % 500).to_le_bytes();
             cache.set(&key, &[other as u8; OTHER_BYTES]).unwrap();
         }
         let number = (round * WRITERS + writer) as usize % KEYS;
