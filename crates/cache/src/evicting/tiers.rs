@@ -139,7 +139,7 @@ impl<A: Access> Partition<Evicting, A> {
             Some(_writing) => {
                 let gap_ms = tiers.zone.note_access(&self.common, hash, seen);
                 if tiers.is_worth_promoting(gap_ms) {
-                    self.promote_from_zone(tiers, hash, key, value, metadata);
+                    self.promote_from_zone(tiers, hash, key, value, metadata, seen);
                 }
             }
             None if !A::Gate::LENDS => tiers.notes.note(hash),
@@ -147,9 +147,22 @@ impl<A: Access> Partition<Evicting, A> {
         }
     }
 
-    /// Writer: moves an item of the zone, whose key has no item in the logs, to the main log.
-    fn promote_from_zone(&self, tiers: &Tiers, hash: KeyHash, key: &[u8], value: &[u8], metadata: Metadata) {
+    /// Writer: moves an item of the zone to the main log, if its block is still as it was seen. Its key then has no item
+    /// in the logs.
+    fn promote_from_zone(
+        &self,
+        tiers: &Tiers,
+        hash: KeyHash,
+        key: &[u8],
+        value: &[u8],
+        metadata: Metadata,
+        seen: Seen,
+    ) {
         let body = self.begin_insert(hash);
+        // Upkeep may just have promoted it, because another reader noted it.
+        if !tiers.zone.is_as_seen(hash, seen) {
+            return;
+        }
         let (has_expiry, has_flags) = (metadata.expires_at_ms != 0, metadata.flags != 0);
         let main = &body.region.logs[MAIN];
         let Some(header) = Header::new(key.len(), value.len(), has_expiry, has_flags)
@@ -203,7 +216,7 @@ impl<A: Access> Partition<Evicting, A> {
         let Some((item, seen)) = tiers.zone.item_of_hash(&self.common, hash) else { return };
         let gap_ms = tiers.zone.note_access(&self.common, hash, seen);
         if tiers.is_worth_promoting(gap_ms) {
-            self.promote_from_zone(tiers, hash, &item.key, &item.value, item.metadata);
+            self.promote_from_zone(tiers, hash, &item.key, &item.value, item.metadata, seen);
         }
     }
 

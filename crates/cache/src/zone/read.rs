@@ -101,9 +101,7 @@ impl Zone {
     /// Writer: notes an access of an item, if its block has not changed since. Returns the milliseconds since its last
     /// access, if that is known: then the item is still the key's, and may move to the hot zone.
     pub fn note_access(&self, common: &Common, hash: KeyHash, seen: Seen) -> Option<u64> {
-        let path = Path::of(hash);
-        let is_unchanged = self.directory.version(path).is_unchanged(seen.version);
-        if !is_unchanged && !is_broken(Canary::PromotedUnchecked) {
+        if !self.is_as_seen(hash, seen) {
             return None;
         }
         let block = Block::at(&self.ring, self.words, seen.handle.unit())?;
@@ -111,6 +109,12 @@ impl Zone {
         let (gap, records) = block.records().access(seen.item, common.now_ms());
         block.set_records(records);
         gap
+    }
+
+    /// Writer: whether the block of a key with this hash has not changed since it was seen.
+    pub fn is_as_seen(&self, hash: KeyHash, seen: Seen) -> bool {
+        self.directory.version(Path::of(hash)).is_unchanged(seen.version)
+            || is_broken(Canary::PromotedUnchecked)
     }
 
     /// Writer: an item with this hash, of which only the low half counts, and where it is.

@@ -273,3 +273,39 @@ impl Store for CacheStore {
         "allkeys-lru"
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use alluvium_base::checksum::checksum64;
+
+    use super::*;
+
+    #[test]
+    fn a_worker_has_the_parts_of_its_keys() {
+        for workers in [2, 3, 8] {
+            let settings = CacheSettings { is_directed: true, ..CacheSettings::new(512 << 20) };
+            let store = CacheStore::new(settings, workers).unwrap();
+            let seed = store.direction_seed().unwrap();
+            let cache = match &store.items.cache {
+                Kept::InMemory(cache) => cache,
+                #[cfg(target_os = "linux")]
+                Kept::InFile(_) => unreachable!("it has no file"),
+            };
+            let parts = cache.partitions();
+            assert_eq!(parts, 2 * workers);
+            let mut keys = vec![0; parts];
+            for number in 0..1000 * parts {
+                let key = number.to_le_bytes();
+                let part = cache.partition_of(&key);
+                // As in `Directory::partition_of`.
+                let owner = (u128::from(checksum64(&key, seed)) * workers as u128 >> 64) as usize;
+                assert_eq!(part / 2, owner);
+                keys[part] += 1;
+            }
+            assert!(keys.iter().all(|keys| (800..1200).contains(keys)), "{keys:?}");
+        }
+        let alone = CacheSettings { is_directed: true, ..CacheSettings::new(64 << 20) };
+        assert!(CacheStore::new(alone, 1).unwrap().direction_seed().is_none());
+        assert!(CacheStore::new(CacheSettings::new(64 << 20), 2).unwrap().direction_seed().is_none());
+    }
+}
