@@ -147,8 +147,8 @@ impl<A: Access> Partition<Evicting, A> {
         }
     }
 
-    /// Writer: moves an item of the zone to the main log, if its block is still as it was seen. Its key then has no item
-    /// in the logs.
+    /// Writer: moves an item of the zone to the main log, if its block is still as it was seen. Its key then has no
+    /// item in the logs.
     fn promote_from_zone(
         &self,
         tiers: &Tiers,

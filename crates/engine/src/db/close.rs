@@ -33,7 +33,7 @@ impl Handle {
     /// 2. Background threads are joined, and work of users that changes tables is awaited by taking its locks.
     /// 3. Nothing is appended to the log any more. A large log is converted, and all of it is synced.
     /// 4. Directories of chains are saved. Blob files are sealed, and the manifest says how far the log goes. If there
-    /// is no room or no descriptor for    that, the next opening finds it out.
+    ///    is no room or no descriptor for that, the next opening finds it out.
     /// 5. Log files, the manifest and all names are closed to everything that still refers to them.
     /// 6. The directory's lock is released, even if a step before failed.
     pub(super) fn close(&self) -> Result<()> {

@@ -298,7 +298,7 @@ mod tests {
                 let key = number.to_le_bytes();
                 let part = cache.partition_of(&key);
                 // As in `Directory::partition_of`.
-                let owner = (u128::from(checksum64(&key, seed)) * workers as u128 >> 64) as usize;
+                let owner = ((u128::from(checksum64(&key, seed)) * workers as u128) >> 64) as usize;
                 assert_eq!(part / 2, owner);
                 keys[part] += 1;
             }
