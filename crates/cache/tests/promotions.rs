@@ -17,6 +17,8 @@ const KEYS: usize = 16;
 const WRITERS: u64 = 2;
 /// Items between two writes of such a key, which push it out of the logs.
 const OTHERS: u64 = 12;
+/// After this many writes what readers have noted is worked off.
+const WRITES_PER_NOTES: usize = 1024;
 /// How often a writer lets readers go ahead.
 const YIELDS_MAX: usize = 30;
 const OTHER_BYTES: usize = 2000;
@@ -121,7 +123,7 @@ fn a_promotion_never_covers_a_newer_write() {
             });
         });
         let zone = cache.stats().total().zone;
-        assert!(zone.promoted > 50 || cfg!(miri), "{zone:?}");
+        assert!(zone.promoted > 0 || cfg!(miri), "{zone:?}");
     }
 }
 
@@ -129,8 +131,7 @@ fn a_promotion_never_covers_a_newer_write() {
 /// beside a write had noted.
 #[test]
 fn an_item_is_promoted_once() {
-    // The number of writes decides when notes are worked off.
-    for writes in 0..80 {
+    for early in 0..40 {
         let cache = Cache::builder()
             .memory_limit(LIMIT_BYTES)
             .payload_bytes_mean(OTHER_BYTES)
@@ -155,6 +156,8 @@ fn an_item_is_promoted_once() {
             })
             .unwrap();
         assert!(is_there);
+        // One of these numbers of writes makes the notes due with the next get.
+        let writes = WRITES_PER_NOTES - others + 20 - early;
         for _ in 0..writes {
             cache.remove(&key(others));
         }
