@@ -136,6 +136,12 @@ impl<'a> Session<'a> {
             db.set_index_bytes_max(memory.index_bytes);
             db.set_merge_bytes_max(memory.merge_bytes);
         }
+        if self.rng.random_range(0..4) == 0 {
+            // Background threads may come first: the tables of keyspaces are not open then.
+            for _ in 0..self.rng.random_range(1..6) {
+                db.run_background_job()?;
+            }
+        }
         let open = |number| db.keyspace_with(&format!("keyspace-{number}"), &self.shape.options(number));
         let keyspaces = (0..self.shape.keyspaces).map(open).collect::<Result<_, _>>()?;
         Ok((db, keyspaces))
