@@ -35,7 +35,7 @@ pub(super) struct Promoted {
     moment: u64,
 }
 
-/// Makes the zones few, and the buckets so many that a new item finds a vacant way, which it takes without a flush.
+/// Makes few zones and many buckets. A new item then finds a vacant way and takes it without a flush.
 pub(super) fn shape(geometry: &mut Geometry, random: &mut Random) {
     geometry.partitions = 1;
     geometry.zones = random.one_of(&[4, 5]);
