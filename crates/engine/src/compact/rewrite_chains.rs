@@ -77,8 +77,8 @@ fn bytes_of<'a>(items: impl Iterator<Item = &'a Vec<u8>>) -> usize {
     items.map(Vec::len).sum()
 }
 
-/// Returns the newest item of each key, from records ordered young to old. Returns `None` if there are no records, or if
-/// the chain cannot be rewritten yet.
+/// Returns the newest item of each key, from records ordered young to old. Returns `None` if there are no records, or
+/// if the chain cannot be rewritten yet.
 fn newest<'a>(
     shared: &Shared,
     version: &Version,
