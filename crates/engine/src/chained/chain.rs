@@ -13,14 +13,14 @@ use super::records::Linked;
 use crate::error::Result;
 use crate::item::EncodedItem;
 use crate::level::{Reclaimer, Version};
-use crate::log::LogStore;
+use crate::log::{FileUser, FileUsers, LogStore};
 use crate::merge::YoungItems;
 
 /// Assumed bytes of a record, for estimates of memory.
 const RECORD_BYTES_GUESS: u64 = 64;
 
 /// The file of a segment of which records with links are still in use. Shared by all versions and keyspaces with such
-/// records; removed when the last of them drops it and the manifest does not name it.
+/// records; removed when the last of them drops it, unless the manifest names it or readers of the log need it.
 #[derive(Debug)]
 pub(crate) struct ChainFile {
     pub segment: SegmentId,
@@ -29,6 +29,7 @@ pub(crate) struct ChainFile {
     /// End of the content.
     pub bytes: u64,
     pub file: Arc<dyn File>,
+    users: Arc<FileUsers>,
     is_obsolete: AtomicBool,
     reclaimer: Arc<Reclaimer>,
 }
@@ -36,13 +37,12 @@ pub(crate) struct ChainFile {
 impl ChainFile {
     pub fn new(
         segment: SegmentId,
-        seed: u64,
-        bytes: u64,
-        file: Arc<dyn File>,
+        (seed, bytes): (u64, u64),
+        (file, users): (Arc<dyn File>, Arc<FileUsers>),
         reclaimer: &Arc<Reclaimer>,
     ) -> Arc<Self> {
         let reclaimer = reclaimer.clone();
-        Arc::new(Self { segment, seed, bytes, file, is_obsolete: AtomicBool::new(false), reclaimer })
+        Arc::new(Self { segment, seed, bytes, file, users, is_obsolete: AtomicBool::new(false), reclaimer })
     }
 
     pub fn name(&self) -> &str {
@@ -57,7 +57,7 @@ impl ChainFile {
 
 impl Drop for ChainFile {
     fn drop(&mut self) {
-        if self.is_obsolete.load(Ordering::Acquire) {
+        if self.is_obsolete.load(Ordering::Acquire) && self.users.end(FileUser::Chains) {
             self.reclaimer.remove(self.file.name().to_owned());
         }
     }

@@ -140,8 +140,10 @@ pub(crate) fn convert_oldest(shared: &Shared) -> Result<bool> {
     let mut chain_file = None;
     if !linked.is_empty() {
         shared.blobs.sync()?;
-        let (file, bytes) = (shared.log.keep_chained(&segment)?, segment.published());
-        let kept = ChainFile::new(segment.id, segment.seed, bytes, file, &shared.reclaimer);
+        shared.log.keep_chained(&segment)?;
+        let content = (segment.seed, segment.published());
+        let file = (segment.file(), segment.file_users());
+        let kept = ChainFile::new(segment.id, content, file, &shared.reclaimer);
         for (keyspace, store) in &linked {
             let counts = keep_linked(shared, keyspace, store)?;
             let (seed, bytes) = (kept.seed, kept.bytes);

@@ -60,7 +60,8 @@ pub(super) fn check_segments<'a>(
     for &ChainFile { segment, seed, bytes, ref file, .. } in segments {
         let name = file.name();
         let copy = storage.open(name, OpenMode::Read).context(|| format!("opening {name}"))?;
-        ChainFile::new(segment, seed, bytes, copy, &reclaimer).for_each_linked(READ_BYTES, |_| Ok(()))?;
+        ChainFile::new(segment, (seed, bytes), (copy, Arc::default()), &reclaimer)
+            .for_each_linked(READ_BYTES, |_| Ok(()))?;
     }
     Ok(())
 }

@@ -59,6 +59,14 @@ impl SegmentHeader {
         (self.opening, self.id) == (position.opening, position.segment)
     }
 
+    /// Whether the log continues in `next`, as far as their headers say.
+    pub fn is_before(&self, next: &Self) -> bool {
+        match next.follows {
+            Some(end) => self.is_of(end),
+            None => (self.opening, self.id.next()) == (next.opening, next.id),
+        }
+    }
+
     /// The header's block.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK as usize);

@@ -7,6 +7,7 @@
 mod active;
 mod append;
 mod entry_bound;
+mod file_users;
 mod group_commit;
 mod header;
 pub(crate) mod identity;
@@ -29,6 +30,7 @@ mod write_through;
 pub(crate) mod writer;
 
 pub(crate) use entry_bound::EntryBound;
+pub(crate) use file_users::{FileUser, FileUsers};
 pub(crate) use header::SegmentHeader;
 pub(crate) use linked_store::{LinkedStore, Slots};
 pub(crate) use options::LogOptions;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use alluvium_io::File;
 use alluvium_io::sync::{Mutex, MutexGuard};
 
+use super::file_users::{FileUser, FileUsers};
 use super::header::SegmentHeader;
 use super::recycler::Recycler;
 use crate::log_position::LogPosition;
@@ -17,8 +18,8 @@ pub(crate) struct RetainedSegment {
     pub file: Arc<dyn File>,
     /// Bytes of the file that have content.
     pub bytes: u64,
-    /// Whether records in it are linked to chains. Then the file is not used again.
-    pub is_chained: bool,
+    /// Readers of the log, and the keyspaces with chains in it, if there are any.
+    pub users: Arc<FileUsers>,
 }
 
 /// The converted segments that are kept, old to young, and what keeps them: a number of bytes, and readers.
@@ -105,7 +106,7 @@ impl RetainedLog {
     }
 
     fn give_back(&self, segment: &RetainedSegment) {
-        if !segment.is_chained {
+        if segment.users.end(FileUser::Readers) {
             self.recycler.add_unreleased(segment.header.id, segment.file.clone());
         }
     }
@@ -207,7 +208,7 @@ mod tests {
         let storage = SimulatedStorage::new(1);
         let file = storage.open("log", OpenMode::Create).unwrap();
         let header = SegmentHeader { id: SegmentId(id), seed: 1, opening: 1, follows: None };
-        RetainedSegment { header, file, bytes: 100, is_chained: false }
+        RetainedSegment { header, file, bytes: 100, users: Arc::default() }
     }
 
     fn log(bytes_min: u64, held_bytes_max: u64) -> Arc<RetainedLog> {

@@ -12,6 +12,7 @@ use alluvium_io::sync::Mutex;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::{AlignedBuffer, AppendBuffer, Appender, File, Storage};
 
+use super::file_users::{FileUser, FileUsers};
 use super::header::SegmentHeader;
 use super::indexing::Indexing;
 use super::recycler::{Recycler, SPACE_KEPT_BYTES, SPACE_TRIMMED_BYTES_MIN};
@@ -51,6 +52,7 @@ pub(crate) struct Segment {
     retained: AtomicBool,
     /// Whether the file is kept because records in it are linked to chains.
     is_chained: AtomicBool,
+    file_users: Arc<FileUsers>,
     pub(crate) indexing: Indexing,
 }
 
@@ -122,6 +124,7 @@ impl Segment {
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
             is_chained: AtomicBool::new(false),
+            file_users: Arc::default(),
             indexing: Indexing::default(),
         };
         Ok((Arc::new(segment), appender))
@@ -151,12 +154,18 @@ impl Segment {
             is_grown: AtomicBool::new(false),
             retained: AtomicBool::new(false),
             is_chained: AtomicBool::new(false),
+            file_users: Arc::default(),
             indexing: Indexing::default(),
         }))
     }
 
-    pub(super) fn file(&self) -> Arc<dyn File> {
+    pub fn file(&self) -> Arc<dyn File> {
         self.file.clone()
+    }
+
+    /// Who needs the file when the segment has been converted.
+    pub fn file_users(&self) -> Arc<FileUsers> {
+        self.file_users.clone()
     }
 
     pub fn name(&self) -> &str {
@@ -337,17 +346,19 @@ impl Segment {
     pub(super) fn retain(&self) -> Result<u64> {
         let written = self.write_out(true, Filling::Plain)?;
         self.sync()?;
+        self.file_users.add(FileUser::Readers);
         self.retained.store(true, Ordering::Release);
         Ok(written)
     }
 
     /// Writes all content to the file, durably, and leaves the file to keyspaces with records in it that are linked to
-    /// chains. Returns it, and the bytes that were written.
-    pub(super) fn keep_chained(&self) -> Result<(Arc<dyn File>, u64)> {
+    /// chains. Returns the bytes that were written.
+    pub(super) fn keep_chained(&self) -> Result<u64> {
         let written = self.write_out(true, Filling::Plain)?;
         self.sync()?;
+        self.file_users.add(FileUser::Chains);
         self.is_chained.store(true, Ordering::Release);
-        Ok((self.file.clone(), written))
+        Ok(written)
     }
 
     /// Whether the file was left to chained keyspaces.
@@ -361,7 +372,7 @@ impl Segment {
             header: self.header,
             file: self.file.clone(),
             bytes: self.published(),
-            is_chained: self.is_chained(),
+            users: self.file_users.clone(),
         };
         self.retained.load(Ordering::Acquire).then(segment)
     }

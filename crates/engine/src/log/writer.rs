@@ -10,9 +10,9 @@ use std::time::Duration;
 use alluvium_base::SegmentId;
 
 use alluvium_base::checksum::checksum64;
+use alluvium_io::Storage;
 use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
-use alluvium_io::{File, Storage};
 
 use super::active::Active;
 use super::group_commit::GroupCommit;
@@ -224,11 +224,11 @@ impl Log {
         Ok(())
     }
 
-    /// Leaves a segment's file, with all its content, to chained keyspaces, and returns it.
-    pub fn keep_chained(&self, segment: &Segment) -> Result<Arc<dyn File>> {
-        let (file, written) = segment.keep_chained()?;
+    /// Leaves a segment's file, with all its content, to chained keyspaces.
+    pub fn keep_chained(&self, segment: &Segment) -> Result<()> {
+        let written = segment.keep_chained()?;
         self.bytes_written.fetch_add(written, Ordering::Relaxed);
-        Ok(file)
+        Ok(())
     }
 
     /// Performs an operation that may be repeated after it found the disk full: it is then tried once more with the

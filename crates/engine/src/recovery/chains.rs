@@ -18,7 +18,7 @@ use crate::core::KeyspaceShared;
 use crate::error::{Error, IoContext, Result};
 use crate::file_names::directory_file_name;
 use crate::level::Reclaimer;
-use crate::log::{LogStore, Slots};
+use crate::log::{FileUser, LogStore, Slots};
 use crate::manifest::{ChainedSegment, DatabaseState, KeyspaceState, SavedDirectory};
 
 /// The files of segments that stay, by number.
@@ -42,7 +42,9 @@ pub(super) fn files(
         let id = found.header.id;
         let segment = needed.get(&id).filter(|segment| segment.seed == found.header.seed);
         let chain_file = |segment: &ChainedSegment| {
-            ChainFile::new(id, segment.seed, segment.bytes, found.file.clone(), reclaimer)
+            found.users.add(FileUser::Chains);
+            let content = (segment.seed, segment.bytes);
+            ChainFile::new(id, content, (found.file.clone(), found.users.clone()), reclaimer)
         };
         files.extend(segment.map(|segment| (id, chain_file(segment))));
     }

@@ -33,7 +33,7 @@ use crate::file_names::{
 use crate::level::Reclaimer;
 use crate::log::Recycler;
 use crate::log::segment::Filling;
-use crate::log::{Log, LogOptions, RetainedLog, RetainedSegment, segment};
+use crate::log::{FileUser, Log, LogOptions, RetainedLog, RetainedSegment, SegmentHeader, segment};
 use crate::manifest::{DatabaseState, Manifest, is_manifest_file_name, read_current};
 use crate::options::{Durability, Settings};
 use crate::reserve::Reserve;
@@ -97,7 +97,8 @@ pub(crate) fn open(
         (None, Some(last)) if settings.log_retention_bytes > 0 => Some(last.end(&*storage)?),
         _ => None,
     };
-    let retained = retained_log(&settings, &recycler, converted, &chain_files)?;
+    let next = replayed.segments.first().map(|segment| segment.header);
+    let retained = retained_log(&settings, &recycler, converted, next)?;
     let reserve = Arc::new(Reserve::new(storage.clone(), budget.segment_bytes));
     let log = Log::start(
         LogOptions {
@@ -205,24 +206,28 @@ pub(crate) fn open(
     Ok(shared)
 }
 
-/// The log that stays on the device for its readers. Files that are not kept go to the recycler.
+/// The log that stays on the device for its readers: what leads without a gap to segment `next`, or to the end if
+/// nothing was replayed. Files that nobody needs go to the recycler.
 fn retained_log(
     settings: &Settings,
     recycler: &Arc<Recycler>,
     converted: Vec<SegmentFile>,
-    chain_files: &chains::ChainFiles,
+    next: Option<SegmentHeader>,
 ) -> Result<RetainedLog> {
     let is_kept = settings.log_retention_bytes > 0 && !settings.read_only;
     let mut kept = Vec::new();
-    for SegmentFile { file, header, .. } in converted {
-        let is_chained = chain_files.get(&header.id).is_some_and(|file| file.seed == header.seed);
-        if is_kept {
+    let mut next = next;
+    for SegmentFile { file, header, users, .. } in converted.into_iter().rev() {
+        users.add(FileUser::Readers);
+        if is_kept && next.is_none_or(|next| header.is_before(&next)) {
+            next = Some(header);
             let bytes = file.len().context(|| format!("measuring {}", file.name()))?;
-            kept.push(RetainedSegment { header, file, bytes, is_chained });
-        } else if !is_chained {
+            kept.push(RetainedSegment { header, file, bytes, users });
+        } else if users.end(FileUser::Readers) {
             recycler.add_unreleased(header.id, file);
         }
     }
+    kept.reverse();
     let Settings { log_retention_bytes, log_hold_bytes_max, .. } = *settings;
     Ok(RetainedLog::new(log_retention_bytes, log_hold_bytes_max, recycler.clone(), kept))
 }

@@ -11,7 +11,7 @@ use crate::log::Recycler;
 use crate::log::identity::Identities;
 use crate::log::salvage::{Piece, Pieces, proven_durable};
 use crate::log::segment::BLOCK;
-use crate::log::{Position, SegmentHeader, segment};
+use crate::log::{FileUsers, Position, SegmentHeader, segment};
 use crate::log_position::LogPosition;
 use crate::manifest::{DatabaseState, read_all};
 
@@ -22,9 +22,15 @@ pub(super) struct SegmentFile {
     pub header: SegmentHeader,
     /// Whether the header is as it was written. If not, the first record identified the segment.
     pub has_header: bool,
+    /// Who needs the file, if the segment was converted.
+    pub users: Arc<FileUsers>,
 }
 
 impl SegmentFile {
+    fn new(file: Arc<dyn File>, header: SegmentHeader, has_header: bool) -> Self {
+        Self { file, header, has_header, users: Arc::default() }
+    }
+
     /// The end of the segment's sound records.
     pub fn end(&self, storage: &dyn Storage) -> Result<LogPosition> {
         let bytes = read_all(storage, self.file.name())?;
@@ -64,9 +70,9 @@ impl SegmentFiles {
             }
             match SegmentHeader::parse(&name, &block[..read])? {
                 Some(header) if header.id >= state.log_start => {
-                    found.insert(header.id, SegmentFile { file, header, has_header: true });
+                    found.insert(header.id, SegmentFile::new(file, header, true));
                 }
-                Some(header) => converted.push(SegmentFile { file, header, has_header: true }),
+                Some(header) => converted.push(SegmentFile::new(file, header, true)),
                 None => headless.push((name, file)),
             }
         }
@@ -77,7 +83,7 @@ impl SegmentFiles {
             match identities.find(&bytes, &found) {
                 Some((id, seed)) => {
                     let header = SegmentHeader { id, seed, opening: 0, follows: None };
-                    found.insert(id, SegmentFile { file, header, has_header: false });
+                    found.insert(id, SegmentFile::new(file, header, false));
                 }
                 None => recycler.add(file),
             }

@@ -5,6 +5,7 @@ mod append;
 mod backup;
 mod bad_input;
 mod chained;
+mod chained_log;
 mod chained_reopen;
 mod change_plan;
 mod checked_copies;
