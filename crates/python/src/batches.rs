@@ -62,11 +62,7 @@ impl Keyspace {
     }
 
     /// Whether each of many keys is present. All reads are in flight together.
-    fn contains_many<'py>(
-        &self,
-        py: Python<'py>,
-        keys: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyList>> {
+    fn contains_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let keys = bytes_like::all(keys)?;
         let (stored, keys) = (self.stored(py)?, slices(&keys));
         let found = py.detach(|| stored.multi_get_short(&keys, 0)).or_raise(py)?;

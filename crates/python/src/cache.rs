@@ -315,7 +315,8 @@ impl Cache {
     fn items<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let kind = self.of.get(py)?;
         let items: Vec<_> = py.detach(|| either!(kind, cache => cache.iter().collect()));
-        let pair = |item: alluvium_cache::OwnedItem| (PyBytes::new(py, &item.key), PyBytes::new(py, &item.value));
+        let pair =
+            |item: alluvium_cache::OwnedItem| (PyBytes::new(py, &item.key), PyBytes::new(py, &item.value));
         PyList::new(py, items.into_iter().map(pair))
     }
 

@@ -54,7 +54,8 @@ impl Column<'_> {
         let end = first.checked_add(count).ok_or_else(outside)?;
         match rows {
             Rows::Width(width) => {
-                let bytes = end.checked_mul(*width).filter(|&bytes| bytes <= data.len()).ok_or_else(outside)?;
+                let bytes =
+                    end.checked_mul(*width).filter(|&bytes| bytes <= data.len()).ok_or_else(outside)?;
                 Ok(Slices { data: &data[first * width..bytes], starts: Starts::Width(*width), rows: count })
             }
             Rows::Offsets(offsets, width) => {

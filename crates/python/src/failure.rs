@@ -1,5 +1,7 @@
 //! Errors of the engine and the cache as exceptions of `alluvium_db.errors`.
 
+use std::io;
+
 use alluvium::{Corruption, Error};
 use alluvium_cache::{BuildError, IncrementError, SurviveError, TooLarge};
 use pyo3::exceptions::PyTypeError;
@@ -90,6 +92,21 @@ fn too_large(py: Python<'_>, message: &str, what: &str, bytes: usize, bytes_max:
     })
 }
 
+/// The number of the system's error, which may be inside others.
+fn errno(error: &io::Error) -> Option<i32> {
+    let mut inner: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = inner {
+        if let Some(errno) = error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error) {
+            return Some(errno);
+        }
+        inner = match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
+            Some(within) => Some(within),
+            None => error.source(),
+        };
+    }
+    None
+}
+
 fn refused_by_system(py: Python<'_>, message: &str, context: &str, errno: Option<i32>) -> PyErr {
     exception(py, "IoError", message, |given| {
         given.set_item("context", context)?;
@@ -104,7 +121,7 @@ impl Raised for Error {
             exception(py, class, &message, |given| given.set_item(name, value))
         };
         match &self {
-            Self::Io { context, source } => refused_by_system(py, &message, context, source.raw_os_error()),
+            Self::Io { context, source } => refused_by_system(py, &message, context, errno(source)),
             Self::Corruption(what) => corrupt(py, "CorruptionError", &message, what, None),
             Self::Damaged { corruption, directory } => {
                 let message = format!(
@@ -201,9 +218,7 @@ impl Raised for SurviveError {
                 given.set_item("holder", holder)
             }),
             Self::Foreign(what) | Self::Damaged(what) => corrupt(py, "CorruptionError", &message, what, None),
-            Self::System { action, error, .. } => {
-                refused_by_system(py, &message, action, error.raw_os_error())
-            }
+            Self::System { action, error, .. } => refused_by_system(py, &message, action, errno(error)),
             _ => plain(py, "SettingsError", &message),
         }
     }

@@ -71,9 +71,7 @@ impl Ingest {
     fn _put_columns(&self, py: Python<'_>, keys: Column<'_>, values: Column<'_>) -> PyResult<()> {
         check_lengths(py, &keys, &values)?;
         let (keys, values) = (keys.slices(py)?, values.slices(py)?);
-        self.with(py, |load| {
-            (0..keys.len()).try_for_each(|row| load.insert(keys.get(row), values.get(row)))
-        })
+        self.with(py, |load| (0..keys.len()).try_for_each(|row| load.insert(keys.get(row), values.get(row))))
     }
 
     /// Adds two columns of Arrow: see `Keyspace.put_arrow`.

@@ -37,7 +37,9 @@ impl Source {
     fn next(&mut self) -> Option<Result<KeyValue>> {
         match self {
             Self::Items(items) => items.next(),
-            Self::Prefixes(prefixes) => prefixes.next().map(|prefix| prefix.map(|prefix| (prefix, Vec::new()))),
+            Self::Prefixes(prefixes) => {
+                prefixes.next().map(|prefix| prefix.map(|prefix| (prefix, Vec::new())))
+            }
         }
     }
 }

@@ -159,9 +159,7 @@ impl Keyspace {
     ) -> PyResult<Option<(Bound<'py, PyBytes>, u32, Option<f64>)>> {
         let (stored, key) = (self.stored(py)?, key.as_slice());
         let item = py.detach(|| stored.get_with_metadata(key)).or_raise(py)?;
-        Ok(item.map(|(value, metadata)| {
-            (PyBytes::new(py, &value), metadata.flags, expires_at(metadata))
-        }))
+        Ok(item.map(|(value, metadata)| (PyBytes::new(py, &value), metadata.flags, expires_at(metadata))))
     }
 
     /// The value of `key` (or None) and its version, which stands for value, flags and expiry.
@@ -281,9 +279,10 @@ impl Keyspace {
             let update = match &called {
                 Err(_) => Update::Keep,
                 Ok(None) => Update::Remove,
-                Ok(Some(value)) => {
-                    Update::InsertWith(value.clone(), before.map(|(_, metadata)| metadata).unwrap_or_default())
-                }
+                Ok(Some(value)) => Update::InsertWith(
+                    value.clone(),
+                    before.map(|(_, metadata)| metadata).unwrap_or_default(),
+                ),
             };
             outcome = called;
             update

@@ -15,7 +15,7 @@ pub fn builder(path: PathBuf, options: Option<&Bound<'_, PyDict>>) -> PyResult<B
     let mut builder = Db::builder(path);
     let Some(options) = options else { return Ok(builder) };
     let mut young_levels = 1;
-    if let Some(levels) = options.get_item("young_levels")? {
+    if let Some(levels) = options.get_item("young_levels")?.filter(|levels| !levels.is_none()) {
         young_levels = levels.extract()?;
     }
     for (name, value) in options {
@@ -133,9 +133,10 @@ pub fn codec(value: &Bound<'_, PyAny>) -> PyResult<Codec> {
         "lz4" => Ok(Codec::Lz4),
         #[cfg(feature = "zstd")]
         "zstd" => Ok(Codec::Zstd),
-        other => {
-            Err(failure::settings(value.py(), &format!("no codec is named {other:?}: give \"lz4\" or \"zstd\"")))
-        }
+        other => Err(failure::settings(
+            value.py(),
+            &format!("no codec is named {other:?}: give \"lz4\" or \"zstd\""),
+        )),
     }
 }
 

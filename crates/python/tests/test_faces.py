@@ -134,6 +134,7 @@ def test_asyncio(path):
             await db.clear()
         with pytest.raises(alluvium_db.ClosedError):
             db._keyspace.get(b"a")
+        (path.parent / "file").write_text("no database")
         with pytest.raises(alluvium_db.NotADatabaseError):
             await aio.open(path.parent)
 

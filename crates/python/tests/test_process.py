@@ -143,7 +143,7 @@ def test_a_spawned_process_opens_its_own(path):
 def test_one_handle_at_a_time(db, path):
     with pytest.raises(alluvium_db.LockedError) as raised:
         alluvium_db.open(path)
-    assert str(path) in raised.value.path and raised.value.holder
+    assert raised.value.path and str(path) in raised.value.holder
 
 
 def test_closing(path):
@@ -192,7 +192,7 @@ def test_damage_is_reported_and_repaired(path):
     with alluvium_db.open(path) as db:
         db.put_many({b"%d" % n: bytes(100) for n in range(5000)})
         db.compact()
-    table = max(path.glob("*"), key=lambda file: file.stat().st_size)
+    table = max(path.glob("table-*"), key=lambda file: file.stat().st_size)
     with open(table, "r+b") as file:
         file.seek(8192 + 100)
         file.write(b"damage")
@@ -214,7 +214,7 @@ def test_damage_is_reported_and_repaired(path):
 def test_a_damaged_manifest_refuses_the_opening(path):
     with alluvium_db.open(path) as db:
         db[b"a"] = b"1"
-    manifest = next(path.glob("MANIFEST*"))
+    manifest = next(path.glob("manifest-*"))
     content = bytearray(manifest.read_bytes())
     content[20] ^= 0xFF
     manifest.write_bytes(content)
