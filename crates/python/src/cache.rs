@@ -14,6 +14,7 @@ use crate::batches::{listed, slices};
 use crate::bytes_like::{self, BytesLike};
 use crate::failure::{self, OrRaise};
 use crate::fork::Living;
+use crate::metadata::WithMetadata;
 use crate::settings::{codec, duration};
 
 /// Partitions, so that threads rarely wait for each other's writes.
@@ -139,7 +140,7 @@ impl Cache {
         &self,
         py: Python<'py>,
         key: BytesLike<'py>,
-    ) -> PyResult<Option<(Bound<'py, PyBytes>, u32, Option<f64>)>> {
+    ) -> PyResult<Option<WithMetadata<'py>>> {
         let take = |item: ItemView<'_>| {
             (PyBytes::new(py, item.value), item.flags, item.time_to_live.map(|left| left.as_secs_f64()))
         };
@@ -238,7 +239,6 @@ impl Cache {
 
     /// Stores `new` if the value is `expected`; returns whether it was.
     #[pyo3(signature = (key, expected, new, *, ttl = None, flags = 0))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn compare_and_swap(
         &self,
         py: Python<'_>,

@@ -9,7 +9,7 @@ use crate::bytes_like::BytesLike;
 use crate::failure::{self, OrRaise};
 use crate::fork::Living;
 use crate::iterator::{ItemIterator, Kind};
-use crate::metadata::{Extras, expires_at};
+use crate::metadata::{Extras, WithMetadata, expires_at};
 use crate::opened::Opened;
 use crate::settings::duration;
 use crate::write_batch::Batch;
@@ -156,7 +156,7 @@ impl Keyspace {
         &self,
         py: Python<'py>,
         key: BytesLike<'py>,
-    ) -> PyResult<Option<(Bound<'py, PyBytes>, u32, Option<f64>)>> {
+    ) -> PyResult<Option<WithMetadata<'py>>> {
         let (stored, key) = (self.stored(py)?, key.as_slice());
         let item = py.detach(|| stored.get_with_metadata(key)).or_raise(py)?;
         Ok(item.map(|(value, metadata)| (PyBytes::new(py, &value), metadata.flags, expires_at(metadata))))

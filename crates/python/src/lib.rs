@@ -5,7 +5,7 @@
 //! Architecture invariant: whatever may read, write or wait runs detached from the interpreter, with borrowed `bytes`
 //! and `str` (which never change) and copies of everything else. No lock is held while the interpreter is waited for.
 //!
-//! Architecture invariant: a value of the engine is reached through [`fork::Living`], which refuses it in a forked
+//! Architecture invariant: a value of the engine is reached through `fork::Living`, which refuses it in a forked
 //! process.
 #![forbid(unsafe_code)]
 

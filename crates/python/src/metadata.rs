@@ -4,9 +4,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use alluvium::Metadata;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::failure;
 use crate::settings::duration;
+
+/// A value, its flags, and its expiry or the time that is left, in seconds.
+pub type WithMetadata<'py> = (Bound<'py, PyBytes>, u32, Option<f64>);
 
 /// The arguments `ttl`, `expires_at` and `flags`.
 #[derive(Debug, Clone, Copy)]

@@ -21,7 +21,7 @@ class DiskCache:
     """A cache in a directory: objects under keys, each until it expires, or is among the oldest when it is full.
 
     Keys are plain data (:class:`alluvium_db.serializer.Plain`). So are values, unless ``serializer`` is given:
-    ``alluvium_db.serializer.Pickle()`` stores any object, and lets whoever can write the directory run code.
+    ``alluvium_db.serializer.Pickle()`` stores any object, and a changed file can then run code.
 
     ``size_limit`` is the maximum number of bytes on disk, 1 GiB by default and at least 256 MiB; None is no limit.
     ``options`` are those of :func:`alluvium_db.open`; the durability is "process" unless given. One process at a time

@@ -20,7 +20,7 @@ class Serializer(Protocol):
 class Plain:
     """Plain data: bytes, str, int, float, bool, None, and lists, dicts and flat tuples of JSON's types.
 
-    Whoever can write the directory can put wrong data there, but no code. What would come back as something else, such
+    A file that somebody has changed can have wrong data, but no code. What would come back as something else, such
     as a dict with numbers as keys, is refused with TypeError.
     """
 
@@ -75,8 +75,7 @@ class Plain:
 class Pickle:
     """Any object that can be pickled.
 
-    Only for a directory that nobody else can write: whoever changes what is stored there runs code in every process
-    that reads it. Keys are stored by :class:`Plain`, since pickles of equal objects may differ.
+    Only for a directory that nobody else can write: a changed file runs code in every process that reads it. Keys are stored by :class:`Plain`, since pickles of equal objects may differ.
     """
 
     def dumps(self, value: Any) -> bytes:
