@@ -1,7 +1,7 @@
 //! Methods of `Keyspace` for many items given as columns: buffers of Arrow or numpy.
 //!
 //! The Python layer takes the buffers out of the arrays. A buffer other than `bytes` is copied once before other
-//! threads may run, since they may change it; that is a fiftieth of what storing its items costs.
+//! threads may run, since they may change it; that is a few hundredths of what storing its items costs.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

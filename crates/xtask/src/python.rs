@@ -43,8 +43,16 @@ pub fn wheels() -> Result<(), String> {
     let dist = directory("dist");
     build(&tools, &dist, &["sdist"])?;
     for target in WHEEL_TARGETS {
-        let arguments =
-            ["build", "--release", "--zig", "--compatibility", "manylinux2014", "--target", target];
+        let arguments = [
+            "build",
+            "--quiet",
+            "--release",
+            "--zig",
+            "--compatibility",
+            "manylinux2014",
+            "--target",
+            target,
+        ];
         build(&tools, &dist, &arguments)?;
     }
     println!("python: the wheels and the source distribution are in {}", dist.display());
@@ -66,7 +74,12 @@ fn tools(packages: &[&str]) -> Result<Option<Environment>, String> {
 
 /// Runs maturin, which puts what it builds into `out` alone.
 fn build(tools: &Environment, out: &PathBuf, arguments: &[&str]) -> Result<(), String> {
-    let mut command = shell::program(&tools.path.join("bin/maturin"));
+    let programs = tools.path.join("bin");
+    let mut command = shell::program(&programs.join("maturin"));
+    // Where maturin looks for zig.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let all = std::iter::once(programs).chain(std::env::split_paths(&path));
+    command.env("PATH", std::env::join_paths(all).map_err(|error| error.to_string())?);
     command.args(arguments).args(["--manifest-path", "crates/python/Cargo.toml", "--out"]).arg(out);
     shell::run_command(&format!("maturin {}", arguments.join(" ")), command)
 }
