@@ -40,7 +40,11 @@ impl Keyspace {
     /// The engine's keyspace.
     #[inline]
     pub(crate) fn stored(&self, py: Python<'_>) -> PyResult<&Stored> {
-        self.opened(py)?.keyspace().or_raise(py)
+        let opened = self.opened(py)?;
+        match opened.known() {
+            Some(stored) => Ok(stored),
+            None => py.detach(|| opened.keyspace()).or_raise(py),
+        }
     }
 
     fn iterator(&self, py: Python<'_>, kind: Kind) -> PyResult<ItemIterator> {

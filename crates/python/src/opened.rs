@@ -58,8 +58,13 @@ impl Opened {
         &self.name
     }
 
-    /// The keyspace. Its writes wait until they are durable.
+    /// The keyspace, if it was found before.
     #[inline]
+    pub fn known(&self) -> Option<&Keyspace> {
+        self.keyspace.get()
+    }
+
+    /// The keyspace. Its writes wait until they are durable.
     pub fn keyspace(&self) -> alluvium::Result<&Keyspace> {
         match self.keyspace.get() {
             Some(keyspace) => Ok(keyspace),

@@ -1,6 +1,6 @@
 //! The Python package: built in virtual environments below `target`, and tested in a fresh one.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::shell;
@@ -8,11 +8,17 @@ use crate::shell;
 /// Asks Python whether it is new enough and can make virtual environments.
 const IS_SUITABLE: &str = "import sys, venv; sys.exit(sys.version_info < (3, 11))";
 
+/// The library that [`unwind`] makes.
+const UNWIND: &str = "gcc_unwind";
+
 /// What the tests need beside the package; the package names them as its extra `test`, too.
 const TEST_PACKAGES: [&str; 3] = ["pytest", "numpy", "pyarrow"];
 
-/// The targets of wheels. The C library is that of manylinux2014, which zig brings.
-const WHEEL_TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+/// The targets of wheels, and what zig calls them with the C library of manylinux2014.
+const WHEEL_TARGETS: [(&str, &str); 2] = [
+    ("x86_64-unknown-linux-gnu", "x86_64-linux-gnu.2.17"),
+    ("aarch64-unknown-linux-gnu", "aarch64-linux-gnu.2.17"),
+];
 
 /// Builds the wheel, installs it into a fresh virtual environment and runs its tests there. Skipped with a message if
 /// there is no suitable Python, or nothing to install packages from.
@@ -21,42 +27,60 @@ const WHEEL_TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-l
 pub fn test() -> Result<(), String> {
     let Some(tools) = tools(&["maturin"])? else { return Ok(()) };
     let wheels = directory("wheels");
-    build(&tools, &wheels, &["build", "--quiet", "--profile", "dev"])?;
-    let fresh = Environment::made("test")?;
-    if !fresh.install(&TEST_PACKAGES.map(str::to_owned))? {
-        return Ok(());
-    }
-    let wheel = only_wheel(&wheels)?;
-    fresh.run("install the wheel", &["-m", "pip", "install", "--quiet", "--no-deps", &wheel])?;
-    // Not from the sources: what is tested is what was installed.
-    fresh.run(
-        "tests of the package",
-        &["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "crates/python/tests"],
-    )
+    build(&tools, &wheels, &["build", "--quiet", "--profile", "dev"], &[])?;
+    test_wheel(&only_wheel(&wheels)?)
 }
 
-/// Builds the wheels for all targets, and the source distribution, into `target/python/dist`.
+/// Installs a wheel into a fresh virtual environment and runs the tests there.
+fn test_wheel(wheel: &str) -> Result<(), String> {
+    let fresh = Environment::made("test")?;
+    if !fresh.install(&TEST_PACKAGES)? {
+        return Ok(());
+    }
+    fresh.run("install the wheel", &["-m", "pip", "install", "--quiet", "--no-deps", wheel])?;
+    // Not from the sources: what is tested is what was installed.
+    let tests = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "crates/python/tests"];
+    fresh.run("tests of the package", &tests)
+}
+
+/// Builds the wheels for all targets, and the source distribution, into `target/python/dist`, and tests the wheel of
+/// this machine.
 pub fn wheels() -> Result<(), String> {
     let Some(tools) = tools(&["maturin[zig]"])? else {
         return Err("there is no suitable Python, or no package index".to_owned());
     };
     let dist = directory("dist");
-    build(&tools, &dist, &["sdist"])?;
-    for target in WHEEL_TARGETS {
-        let arguments = [
-            "build",
-            "--quiet",
-            "--release",
-            "--zig",
-            "--compatibility",
-            "manylinux2014",
-            "--target",
-            target,
-        ];
-        build(&tools, &dist, &arguments)?;
+    build(&tools, &dist, &["sdist"], &[])?;
+    for (target, zig_target) in WHEEL_TARGETS {
+        let unwind = unwind(&tools, target, zig_target)?;
+        let unwind = unwind.display().to_string();
+        let mut arguments = vec!["build", "--quiet", "--release", "--zig", "--target", target];
+        arguments.extend(["--compatibility", "manylinux2014"]);
+        // What follows is for the compiler.
+        let library = format!("dylib={UNWIND}");
+        build(&tools, &dist, &arguments, &["--", "-L", &unwind, "-l", &library])?;
     }
     println!("python: the wheels and the source distribution are in {}", dist.display());
-    Ok(())
+    let entries = std::fs::read_dir(&dist).map_err(|error| error.to_string())?;
+    let mut wheels = entries.flatten().map(|entry| entry.path().display().to_string());
+    let ending = format!("_{}.whl", std::env::consts::ARCH);
+    wheels.find(|wheel| wheel.ends_with(&ending)).map_or(Ok(()), |wheel| test_wheel(&wheel))
+}
+
+/// A library with the names of libgcc's unwinding, for the linker. With it, the library of the package takes unwinding
+/// from libgcc at run time, as the C library does; zig would link its own, LLVM's. Until Python 3.13, a thread that
+/// returns to an interpreter that has ended is ended by the C library, which unwinds it: two kinds of unwinding in one
+/// thread crash the process.
+fn unwind(tools: &Environment, target: &str, zig_target: &str) -> Result<PathBuf, String> {
+    let directory = directory(&format!("unwind-{target}"));
+    std::fs::create_dir_all(&directory).map_err(|error| error.to_string())?;
+    let library = directory.join(format!("lib{UNWIND}.so")).display().to_string();
+    let options = ["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libgcc_s.so.1"];
+    let mut arguments = vec!["-m", "ziglang", "cc", "-target", zig_target];
+    arguments.extend(options);
+    arguments.extend(["-o", &library, "crates/xtask/src/python/unwind.c"]);
+    tools.run("zig cc", &arguments)?;
+    Ok(directory)
 }
 
 /// A virtual environment with the packages that build ours; `None`, with a message, if that is not possible here.
@@ -68,19 +92,18 @@ fn tools(packages: &[&str]) -> Result<Option<Environment>, String> {
         return Ok(None);
     }
     let tools = Environment::kept("tools")?;
-    let packages: Vec<String> = packages.iter().map(|&package| package.to_owned()).collect();
-    Ok(tools.install(&packages)?.then_some(tools))
+    Ok(tools.install(packages)?.then_some(tools))
 }
 
 /// Runs maturin, which puts what it builds into `out` alone.
-fn build(tools: &Environment, out: &PathBuf, arguments: &[&str]) -> Result<(), String> {
+fn build(tools: &Environment, out: &Path, arguments: &[&str], last: &[&str]) -> Result<(), String> {
     let programs = tools.path.join("bin");
     let mut command = shell::program(&programs.join("maturin"));
     // Where maturin looks for zig.
     let path = std::env::var_os("PATH").unwrap_or_default();
     let all = std::iter::once(programs).chain(std::env::split_paths(&path));
     command.env("PATH", std::env::join_paths(all).map_err(|error| error.to_string())?);
-    command.args(arguments).args(["--manifest-path", "crates/python/Cargo.toml", "--out"]).arg(out);
+    command.current_dir(shell::root().join("crates/python")).args(arguments).arg("--out").arg(out).args(last);
     shell::run_command(&format!("maturin {}", arguments.join(" ")), command)
 }
 
@@ -92,7 +115,7 @@ fn directory(name: &str) -> PathBuf {
     path
 }
 
-fn only_wheel(directory: &PathBuf) -> Result<String, String> {
+fn only_wheel(directory: &Path) -> Result<String, String> {
     let entries = std::fs::read_dir(directory).map_err(|error| error.to_string())?;
     let mut wheels = entries.flatten().map(|entry| entry.path().display().to_string());
     match (wheels.next(), wheels.next()) {
@@ -126,9 +149,10 @@ impl Environment {
     }
 
     /// Installs packages from the index; says so and returns `false` if it can't.
-    fn install(&self, packages: &[String]) -> Result<bool, String> {
+    fn install(&self, packages: &[&str]) -> Result<bool, String> {
         let mut command = self.python();
-        command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(packages);
+        command.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        command.args(packages);
         let status = command.status().map_err(|error| format!("cannot start pip: {error}"))?;
         if !status.success() {
             println!("python: skipped, pip can't install {} here", packages.join(", "));
