@@ -12,6 +12,7 @@ mod fuzz;
 #[cfg(feature = "trials")]
 mod memory;
 mod programs;
+mod python;
 mod shell;
 #[cfg(feature = "trials")]
 mod simulate;
@@ -73,6 +74,10 @@ enum Command {
     Miri,
     /// Tests of the crates with unsafe code under valgrind, if it is installed
     Valgrind,
+    /// The Python package, built and tested in a fresh virtual environment, if python3 and a package index are there
+    Python,
+    /// Wheels of the Python package for manylinux on x86-64 and aarch64, and its source distribution
+    PythonWheels,
     /// Every benchmark at a small size: shows that they run and that their answers are right
     BenchSmoke,
 }
@@ -101,6 +106,8 @@ fn main() -> ExitCode {
         Command::Aarch64 => checks::aarch64(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),
+        Command::Python => python::test(),
+        Command::PythonWheels => python::wheels(),
         Command::BenchSmoke => checks::bench_and_compare_smoke(),
     };
     match outcome {
