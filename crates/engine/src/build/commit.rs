@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alluvium_io::Storage;
 use serde::Serialize;
 
-use super::built::shard_state;
+use super::built::{Built, shard_state};
 use super::job::{BuildJob, fingerprint};
 use super::manifest::{BUILD, BuildManifest, CommittedShard};
 use super::mismatch::BuildPart;
@@ -94,6 +94,17 @@ pub fn commit_build(root: impl AsRef<Path>, options: &CommitOptions) -> Result<B
         shards.push(CandidateShard { storage: open(&root.join(&name))?, name });
     }
     commit_build_in(&*root_storage, &root.display().to_string(), shards, options)
+}
+
+/// Checks that the build in `root` is committed and complete: manifests by their checksums, other files by their
+/// lengths; with `checksums`, reads all files and checks them by their checksums.
+///
+/// # Errors
+/// [`crate::Error::Build`] names the first file that does not fit, [`crate::Error::Corruption`] a damaged manifest.
+pub fn check_build(root: impl AsRef<Path>, checksums: bool) -> Result<Build> {
+    let root = root.as_ref();
+    Built::open(root, checksums)?;
+    BuildManifest::read(&*open(root)?, &root.display().to_string()).map(|manifest| Build::of(&manifest))
 }
 
 /// Like [`commit_build`], in any storage. `name` is the directory's for errors.
