@@ -24,15 +24,19 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 
 /// The bytes of a file with this value.
 pub(super) fn encode(magic: [u8; 8], value: &impl Serialize) -> Vec<u8> {
-    let payload = serde_json::to_vec(value).expect("it is plain data");
+    with_header(magic, &serde_json::to_vec(value).expect("it is plain data"))
+}
+
+/// A value behind a sound header.
+pub(super) fn with_header(magic: [u8; 8], payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(HEADER_BYTES + payload.len());
     bytes.extend_from_slice(&magic);
     bytes.extend_from_slice(&MAJOR.to_le_bytes());
     bytes.extend_from_slice(&MINOR.to_le_bytes());
     bytes.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    let checksum = checksum64(&payload, checksum64(&bytes, 0));
+    let checksum = checksum64(payload, checksum64(&bytes, 0));
     bytes.extend_from_slice(&checksum.to_le_bytes());
-    bytes.extend_from_slice(&payload);
+    bytes.extend_from_slice(payload);
     bytes
 }
 

@@ -14,7 +14,7 @@ use crate::error::{IoContext, Result};
 
 /// The file that says that a build is committed.
 pub(crate) const BUILD: &str = "BUILD";
-const MAGIC: [u8; 8] = *b"ALVMBULD";
+pub(super) const MAGIC: [u8; 8] = *b"ALVMBULD";
 
 /// Which shards a committed build has.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -78,25 +78,27 @@ impl BuildManifest {
     }
 }
 
+/// A sound manifest, for fuzzers to start from.
+#[cfg(any(test, feature = "simulation"))]
+pub(super) fn sample() -> BuildManifest {
+    let job = super::shard_manifest::sample().job;
+    let shard = |number| CommittedShard {
+        directory: format!("shard-{number:05}"),
+        manifest_checksum: 5,
+        items: 10,
+        bytes: 1000,
+    };
+    BuildManifest { shards: (0..job.shards).map(shard).collect(), job }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn example() -> BuildManifest {
-        let job = super::super::shard_sample().job;
-        let shard = |number| CommittedShard {
-            directory: format!("shard-{number:05}"),
-            manifest_checksum: 5,
-            items: 10,
-            bytes: 1000,
-        };
-        BuildManifest { shards: (0..job.shards).map(shard).collect(), job }
-    }
-
     #[test]
     fn what_is_written_is_read_and_no_changed_byte_passes() {
-        let bytes = example().encode();
-        assert!(BuildManifest::parse(BUILD, &bytes).unwrap() == example());
+        let bytes = sample().encode();
+        assert!(BuildManifest::parse(BUILD, &bytes).unwrap() == sample());
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 1;
@@ -108,7 +110,7 @@ mod tests {
     #[test]
     fn shards_that_are_missing_or_elsewhere_are_refused() {
         let refused = |change: fn(&mut BuildManifest)| {
-            let mut manifest = example();
+            let mut manifest = sample();
             change(&mut manifest);
             BuildManifest::parse(BUILD, &manifest.encode()).is_err()
         };

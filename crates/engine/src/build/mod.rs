@@ -7,6 +7,8 @@
 mod abort;
 mod built;
 mod commit;
+#[cfg(any(test, feature = "simulation"))]
+mod fuzz;
 mod header;
 mod job;
 mod manifest;
@@ -21,14 +23,14 @@ pub(crate) use built::{Built, built_state, names_of};
 pub use commit::{Build, CommitOptions, check_build, commit_build};
 #[doc(hidden)]
 pub use commit::{CandidateShard, commit_build_in};
+#[cfg(any(test, feature = "simulation"))]
+pub(crate) use fuzz::{fuzz, fuzz_samples};
 pub use job::BuildJob;
 pub(crate) use job::StoredJob;
 pub(crate) use manifest::BuildManifest;
 pub use mismatch::{BuildMismatch, BuildPart};
 pub use placement::{SHARDS_MAX, hash_of, shard_of};
 pub(crate) use placement::{first_file, shard_of_hash, shard_range};
-#[cfg(any(test, feature = "simulation"))]
-pub(crate) use shard_manifest::sample as shard_sample;
 pub(crate) use shard_manifest::{PARTIAL_SHARD, SHARD, SHARD_NEW, ShardFile, ShardManifest, file_checksum};
 pub use shards::shard_directory;
 pub use versions::{Version, VersionState, keep_versions, versions};

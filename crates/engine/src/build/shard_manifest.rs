@@ -21,7 +21,7 @@ pub(crate) const SHARD: &str = "SHARD";
 pub(crate) const PARTIAL_SHARD: &str = "PARTIAL-SHARD";
 /// `SHARD` while it is written.
 pub(crate) const SHARD_NEW: &str = "SHARD.new";
-const MAGIC: [u8; 8] = *b"ALVMSHRD";
+pub(super) const MAGIC: [u8; 8] = *b"ALVMSHRD";
 /// Bytes that are read at a time for a checksum.
 const READ_BYTES: usize = 1 << 20;
 
