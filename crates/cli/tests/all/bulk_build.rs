@@ -29,7 +29,10 @@ fn shards_are_built_committed_adopted_and_listed() {
         run(&format!("build-shard v/0001 --shard {number} --shards 2 --input items.jsonl {more} --json"))
     };
     let refused = error(&shard(0, &format!("--hash-key {HASH_KEY}")));
-    assert!(refused.contains("shard of a key: expected 0, found 1") && refused.contains("--skip-others"), "{refused}");
+    assert!(
+        refused.contains("shard of a key: expected 0, found 1") && refused.contains("--skip-others"),
+        "{refused}"
+    );
     assert!(error(&shard(0, "--hash-key 1234")).contains("32 hexadecimal digits"));
     let options = "--hash-key-file secret --skip-others";
     let first = objects(&shard(0, options)).remove(0);
