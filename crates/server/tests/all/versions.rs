@@ -49,7 +49,8 @@ fn serve(root: &Path, keep: Option<usize>) -> Running {
 fn text(value: &Value) -> String {
     match value {
         Value::Bulk(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Value::Error(text) => format!("{text:?}"),
+        Value::Error(bytes) => format!("Error {}", String::from_utf8_lossy(bytes)),
+        Value::Array(values) => values.iter().map(text).collect::<Vec<_>>().join("\n"),
         other => format!("{other:?}"),
     }
 }
@@ -64,7 +65,7 @@ fn version_of(key: &str, value: &Value) -> u64 {
 
 fn version(client: &mut Client, arguments: &[&str]) -> String {
     let request: Vec<&str> = [&["ALLUVIUM.VERSION"], arguments].concat();
-    format!("{:?}", client.ask(&request))
+    text(&client.ask(&request))
 }
 
 fn served(client: &mut Client) -> u64 {
@@ -162,7 +163,7 @@ fn what_does_not_fit_is_refused_and_the_old_version_goes_on() {
     assert!(version(&mut client, &["ROLLBACK"]).contains("no version was served before"));
     let info = text(&client.ask(&["INFO", "persistence"]));
     assert!(info.contains("version_refusals:6\r\n") && info.contains("version_job:nightly\r\n"), "{info}");
-    let figures = format!("{:?}", client.ask(&["ALLUVIUM.STATS"]));
+    let figures = text(&client.ask(&["ALLUVIUM.STATS"]));
     assert!(figures.contains("alluvium_version"), "{figures}");
     assert!(matches!(client.ask(&["SET", "key", "value"]), Value::Error(_)));
     assert!(matches!(client.ask(&["SELECT", "1"]), Value::Error(_)));
