@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use alluvium::{Builder, Db, Durability, Error, Keyspace, KeyspaceOptions, PrefixRule};
+use alluvium::{Builder, Db, Durability, Error, Keyspace, KeyspaceOptions, Order, PrefixRule};
 
 use crate::bytes;
 use crate::failure::Failure;
@@ -178,6 +178,12 @@ impl OrderOptions {
                 db.keyspace_with(name, &options)
             }
         }
+    }
+
+    /// The order that was requested, if one was.
+    pub fn order(self) -> Option<Order> {
+        let lists_prefixes = self.list_prefixes;
+        self.prefix_rule().map(|prefix| Order::SemiSorted { prefix, lists_prefixes })
     }
 
     /// Whether an order was requested.

@@ -68,6 +68,14 @@ enum Command {
     Plan(commands::plan::Options),
     /// Measure what the device can do, for the planner
     Calibrate(commands::calibrate::Options),
+    /// Write one shard of a bulk build
+    BuildShard(commands::build_shard::Options),
+    /// Commit a bulk build when all its shards are written, or abort it
+    CommitBuild(commands::commit_build::Options),
+    /// Make a bulk build a database, without rewriting it
+    Adopt(commands::adopt::Options),
+    /// List the built versions that a server can serve
+    Versions(commands::versions::Options),
     /// Run a benchmark
     Bench(commands::bench::Options),
     /// Serve a database over the Redis protocol
@@ -93,6 +101,10 @@ fn main() -> ExitCode {
         Command::Completions(options) => commands::completions::run(&options),
         Command::Plan(options) => commands::plan::run(&options),
         Command::Calibrate(options) => commands::calibrate::run(&options),
+        Command::BuildShard(options) => commands::build_shard::run(&options),
+        Command::CommitBuild(options) => commands::commit_build::run(&options),
+        Command::Adopt(options) => commands::adopt::run(&options),
+        Command::Versions(options) => commands::versions::run(&options),
         Command::Bench(options) => commands::bench::run(&options),
         Command::Serve(options) => commands::serve::run(&options),
     };

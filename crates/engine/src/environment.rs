@@ -1,9 +1,12 @@
 //! [`Environment`]: what a database takes from outside.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use alluvium_io::{Clock, Storage, SystemClock};
 
+use crate::build::Built;
+use crate::error::Result;
 use crate::planted_race::PlantedRace;
 
 /// What the database takes from outside: storage, time and randomness. The simulation supplies its own.
@@ -49,14 +52,25 @@ impl PlantedBugs {
 impl Environment {
     /// The given storage, the system's clock, and a seed from the operating system's randomness.
     pub fn over(storage: Arc<dyn Storage>) -> Self {
-        use std::hash::{BuildHasher, Hasher};
-        // `RandomState` is seeded by the operating system.
-        let random_seed = std::collections::hash_map::RandomState::new().build_hasher().finish();
         Self {
             storage,
             clock: Arc::new(SystemClock::default()),
-            random_seed,
+            random_seed: random_seed(),
             planted_bugs: PlantedBugs::default(),
         }
     }
+}
+
+impl Environment {
+    /// The committed build in the directory `path`, as a database that changes only in memory.
+    pub(crate) fn of_build(path: &Path) -> Result<Self> {
+        Ok(Self::over(Built::open_as_storage(path, random_seed() | 1)?))
+    }
+}
+
+/// A seed from the operating system's randomness.
+pub(crate) fn random_seed() -> u64 {
+    use std::hash::{BuildHasher, Hasher};
+    // `RandomState` is seeded by the operating system.
+    std::collections::hash_map::RandomState::new().build_hasher().finish()
 }

@@ -7,6 +7,7 @@ use alluvium_base::{Corruption, PrefixRule};
 use alluvium_io::StorageClosed;
 use alluvium_model::PlanError;
 
+use crate::build::BuildMismatch;
 use crate::condition::FailedCondition;
 use crate::log_position::LogPosition;
 use crate::order::Order;
@@ -219,6 +220,8 @@ pub enum Error {
         /// The reason.
         reason: String,
     },
+    /// A part of a bulk build does not fit: build it again, or give what it was built with.
+    Build(Box<BuildMismatch>),
     /// The database was closed.
     Closed,
 }
@@ -328,6 +331,7 @@ impl fmt::Display for Error {
                 "the log before {oldest} is gone; copy a snapshot and read on from its position, or retain more log"
             ),
             Self::Backup { reason } => write!(out, "backup: {reason}"),
+            Self::Build(mismatch) => mismatch.fmt(out),
             Self::Closed => write!(out, "the database was closed"),
         }
     }

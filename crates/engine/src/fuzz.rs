@@ -123,6 +123,16 @@ pub fn young_directory_sample() -> Vec<u8> {
     crate::young_directory::sample()
 }
 
+/// The files `SHARD` and `BUILD` as given, and the value behind their header with a sound header.
+pub fn build(bytes: &[u8]) {
+    crate::build::fuzz(bytes);
+}
+
+/// Sound files of these kinds as seeds.
+pub fn build_samples() -> Vec<Vec<u8>> {
+    crate::build::fuzz_samples()
+}
+
 /// A sound file of device figures as a seed.
 pub fn device_sample() -> Vec<u8> {
     crate::device::to_bytes(&crate::device::DeviceFigures::default())

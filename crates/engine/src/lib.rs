@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod blob;
+mod build;
 mod chained;
 mod compact;
 mod condition;
@@ -51,15 +52,23 @@ pub use alluvium_base::{Corruption, PrefixFunction, PrefixName, PrefixRule};
 pub use alluvium_cache::Codec;
 pub use alluvium_io::ReadWait;
 pub use alluvium_model::{ChainedDirectory, ChainedSpec, LevelsPlan, Plan};
+pub use build::{
+    Build, BuildJob, BuildMismatch, BuildPart, CommitOptions, SHARDS_MAX, Version, VersionState, abort_build,
+    check_build, commit_build, hash_of, keep_versions, shard_directory, shard_of, versions,
+};
+#[doc(hidden)]
+pub use build::{CandidateShard, commit_build_in};
 pub use chained::ReplayReason;
 pub use condition::{Condition, FailedCondition, ItemVersion};
+#[doc(hidden)]
+pub use db::adopt_in;
 pub use db::{
-    Backup, BackupOptions, Batch, BlobStats, ChainStats, Checkpoint, CheckpointOptions, Db, DirectoryReplay,
-    GarbageStats, Health, Ingest, Ingested, Iter, IteratorStats, KeyValue, Keyspace, KeyspaceSnapshot,
-    LeftStats, LevelStats, LogChange, LogRecord, LogRecords, MemoryStats, PlanChangeStats, Prefixes,
-    ShortOrLong, Snapshot, SnapshotStats, Stats, TrafficStats, Transaction, Update, ValueOrReader,
-    ValueReader, VerifyReport, Versioned, Watch, WriteWaitStats, YoungDirectoryStats, backups,
-    remove_old_backups, restore,
+    AdoptOptions, Adopted, Backup, BackupOptions, Batch, BlobStats, ChainStats, Checkpoint,
+    CheckpointOptions, Db, DirectoryReplay, GarbageStats, Health, Ingest, Ingested, Iter, IteratorStats,
+    KeyValue, Keyspace, KeyspaceSnapshot, LeftStats, LevelStats, LogChange, LogRecord, LogRecords,
+    MemoryStats, PlanChangeStats, Prefixes, ShardOptions, ShardWriter, ShortOrLong, Snapshot, SnapshotStats,
+    Stats, TrafficStats, Transaction, Update, ValueOrReader, ValueReader, VerifyReport, Versioned, Watch,
+    WriteWaitStats, WrittenShard, YoungDirectoryStats, adopt, backups, remove_old_backups, restore,
 };
 pub use environment::Environment;
 #[doc(hidden)]

@@ -105,6 +105,8 @@ pub(crate) struct Settings {
     pub open_files_max: Option<usize>,
     /// Functions that find prefixes, for the keyspaces that refer to them by name.
     pub prefix_functions: Vec<PrefixFunction>,
+    /// The first number for files of a database about to be created.
+    pub first_file: u64,
 }
 
 impl Builder {
@@ -140,6 +142,7 @@ impl Builder {
                 read_wait: ReadWait::default(),
                 open_files_max: None,
                 prefix_functions: Vec::new(),
+                first_file: 1,
             },
             environment: None,
             young: None,

@@ -21,6 +21,7 @@ mod descriptors;
 mod error;
 #[cfg(unix)]
 mod file_storage;
+mod many_directories;
 mod memory;
 mod memory_pool;
 mod pipeline;
@@ -42,6 +43,7 @@ pub use descriptors::raise_descriptor_limit;
 pub use error::FileError;
 #[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, ReadWait, Usage};
+pub use many_directories::ManyDirectories;
 pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, bound_pooled_bytes, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};
 pub use priority::give_way;

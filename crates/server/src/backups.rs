@@ -1,7 +1,7 @@
-//! Backups and checks that clients ask for.
+//! What clients ask for that takes long: backups, checks, and changes of the version that is served.
 
 use crate::answer::Finding;
-use crate::chores::Chore;
+use crate::chores::{Chore, VersionChange};
 use crate::shared::Shared;
 use crate::store::StoreError;
 
@@ -24,5 +24,13 @@ pub(crate) fn execute(chore: Chore, shared: &Shared) -> Result<Finding, StoreErr
         }
         Chore::Verify => Ok(Finding::Report(store.verify()?)),
         Chore::BackUp(directory) => Ok(Finding::Report(store.back_up(&directory, None)?)),
+        Chore::Version(change) => {
+            let versions = store.versions().ok_or("this server serves no versions")?;
+            Ok(Finding::Report(match change {
+                VersionChange::List => versions.list()?,
+                VersionChange::Swap(number) => versions.swap(number)?,
+                VersionChange::RollBack => versions.roll_back()?,
+            }))
+        }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use crate::answer::{Asker, Finding};
 use crate::store::StoreError;
 
-/// Work that reads or copies all that is stored.
+/// Work that takes long: most of it reads or copies all that is stored.
 #[derive(Debug)]
 pub(crate) enum Chore {
     /// A backup into the directory of saves. It has begun in [`crate::saves::Saves`].
@@ -16,6 +16,19 @@ pub(crate) enum Chore {
     Verify,
     /// A backup into this directory.
     BackUp(PathBuf),
+    /// Something with built versions.
+    Version(VersionChange),
+}
+
+/// What is done with built versions.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum VersionChange {
+    /// They are listed.
+    List,
+    /// That of this number is served, or the youngest complete one.
+    Swap(Option<u64>),
+    /// The one before is served again.
+    RollBack,
 }
 
 /// One after the other is done. A connection waits for at most one, and at most one save is in progress, so the list is

@@ -63,6 +63,7 @@ mod socket;
 mod store;
 mod tracking;
 mod udp;
+mod versions;
 mod worker;
 
 pub use alluvium_cache::{Codec, Compressed};
@@ -89,6 +90,7 @@ pub use shutdown::ShutdownHandle;
 pub use socket::TlsFiles;
 pub use store::{
     Attributes, Change, CollectionId, Database, DatabaseNumber, Databases, Found, FoundOrLong, Keep, Kind,
-    LibraryChange, LongValue, Mark, NoCollections, NothingStored, Report, ReportValue, Store, StoreError,
-    StoreHealth, Watch, WrongType,
+    LibraryChange, LongValue, Mark, NoCollections, NothingStored, Report, ReportValue, ServedVersion, Store,
+    StoreError, StoreHealth, Versions, Watch, WrongType,
 };
+pub use versions::{OpenVersion, VersionsSettings, VersionsStore};

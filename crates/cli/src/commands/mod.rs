@@ -1,9 +1,12 @@
 //! The subcommands, one file each: options and `run`.
 
+pub mod adopt;
 pub mod backup;
 pub mod bench;
+pub mod build_shard;
 pub mod calibrate;
 pub mod checkpoint;
+pub mod commit_build;
 pub mod compact;
 pub mod completions;
 pub mod delete;
@@ -19,3 +22,4 @@ pub mod scan;
 pub mod serve;
 pub mod stat;
 pub mod verify;
+pub mod versions;

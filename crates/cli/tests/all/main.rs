@@ -2,6 +2,7 @@
 
 mod backup;
 mod bench_store;
+mod bulk_build;
 mod commands;
 mod common;
 mod keyspaces_in_files;

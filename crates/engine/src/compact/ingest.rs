@@ -152,7 +152,7 @@ impl Ingestion<'_> {
         let version = self.keyspace.version.load();
         let mut groups: Vec<Range<usize>> = Vec::new();
         let mut room = 0;
-        for part in 0..spill.parts() {
+        for part in spill.bounded_parts() {
             let present = self.present_bytes(&version, spill.range(part));
             let bytes = spill.bytes(part) + present;
             match groups.last_mut() {
@@ -210,7 +210,7 @@ impl Ingestion<'_> {
                 *memory = Memory::default();
                 let finer = self.split(spill, piece.start)?.finish()?;
                 self.count(&finer);
-                self.feed(&finer, self.pieces(&finer, 0..finer.parts()), memory, add)?;
+                self.feed(&finer, self.pieces(&finer, finer.bounded_parts()), memory, add)?;
             } else {
                 add(&self.newest(spill, piece.start)?, range)?;
                 spill.remove(piece.start)?;

@@ -5,8 +5,8 @@
 
 use std::sync::Arc;
 
-use alluvium_base::KeyHash;
 use alluvium_base::checksum::checksum64;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::{AlignedBuffer, OpenMode, Operation, Pipeline, Storage};
 
 use super::spilled::{CHUNK_TRAILER_BYTES, Spilled};
@@ -75,10 +75,10 @@ pub(crate) struct Spill {
 }
 
 impl Spill {
-    /// A spill for all hashes, in some `memory_bytes`; `u64::MAX` means no bound. `number` must not be used for another
-    /// spill of this directory.
-    pub fn new(storage: Arc<dyn Storage>, number: u64, memory_bytes: u64) -> Self {
-        Self::into_parts(Spilled::empty(storage, number, SpillShape::within(memory_bytes)))
+    /// A spill for hashes within `bounds`, in some `memory_bytes`; `u64::MAX` means no bound. `number` must not be used
+    /// for another spill of this directory.
+    pub fn new(storage: Arc<dyn Storage>, number: u64, memory_bytes: u64, bounds: HashRange) -> Self {
+        Self::into_parts(Spilled::empty(storage, number, SpillShape::within(memory_bytes), bounds))
     }
 
     /// Leaves at least `bytes` of the device available.
@@ -217,8 +217,8 @@ impl Spill {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_base::HashRange;
     use alluvium_io::SimulatedStorage;
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -228,7 +228,7 @@ mod tests {
 
     /// Pushes items of `len` bytes with these leading hash bits. Each contains its number.
     fn spill(storage: &Arc<dyn Storage>, hashes: &[u64], len: usize, memory_bytes: u64) -> Spilled {
-        let mut spill = Spill::new(storage.clone(), 7, memory_bytes);
+        let mut spill = Spill::new(storage.clone(), 7, memory_bytes, HashRange::ALL);
         for (number, &hash) in hashes.iter().enumerate() {
             let mut item = vec![number as u8; len];
             item[..8].copy_from_slice(&(number as u64).to_le_bytes());
@@ -299,6 +299,7 @@ mod tests {
         assert_eq!(filled.len(), 2);
         assert!(finer.range(filled[1]).contains((3 << 56 | 5 << 48) << 64));
         // Together they cover the part that they were made from.
+        assert_eq!(finer.bounded_parts(), 0..finer.parts());
         assert_eq!(finer.range_of(&(0..finer.parts())), spilled.range(3));
         assert!((1..finer.parts()).all(|part| finer.range(part - 1).meets(finer.range(part))));
     }
@@ -306,7 +307,7 @@ mod tests {
     #[test]
     fn one_prefix_is_parted_by_the_bits_behind_it() {
         let storage = storage();
-        let mut spill = Spill::new(storage, 7, u64::MAX);
+        let mut spill = Spill::new(storage, 7, u64::MAX, HashRange::ALL);
         for suffix in 0..2_000u64 {
             spill.push(KeyHash::from_halves(9, suffix << 50), &suffix.to_le_bytes()).unwrap();
         }
@@ -331,6 +332,31 @@ mod tests {
             assert_eq!(numbers(&spilled, part as usize, 100).unwrap(), expected);
         }
         assert!(spilled.parts.iter().all(|part| part.buffer.capacity() == 0));
+    }
+
+    proptest! {
+        /// The parts of a spill for any range cover the range without gaps, and so do the parts of one of them.
+        #[test]
+        fn parts_cover_the_bounds(ends: (u128, u128), shift in 0u32..127, share in 0usize..4) {
+            let (low, high) = (ends.0.min(ends.1) >> shift, ends.0.max(ends.1) >> shift);
+            let bounds = HashRange::new(low, high);
+            let mut spill = Spill::new(storage(), 7, 1 << 20, bounds);
+            let inner = low + (high - low) / 4 * share as u128;
+            for hash in [low, high, inner, inner.min(high - 1).max(low)] {
+                spill.push(KeyHash(hash), b"an item").unwrap();
+            }
+            let spilled = spill.finish().unwrap();
+            let check = |spilled: &Spilled, bounds: HashRange| {
+                let parts = spilled.bounded_parts();
+                assert_eq!(spilled.range_of(&parts), bounds);
+                assert!(parts.clone().skip(1).all(|part| spilled.range(part - 1).meets(spilled.range(part))));
+                assert!((0..spilled.parts()).all(|part| parts.contains(&part) || spilled.items(part) == 0));
+            };
+            check(&spilled, bounds);
+            for part in spilled.bounded_parts().filter(|&part| spilled.can_split(part)) {
+                check(&spilled.finer(part, 8).finish().unwrap(), spilled.range(part));
+            }
+        }
     }
 
     #[test]

@@ -60,9 +60,15 @@ impl Part {
 }
 
 impl Spilled {
-    /// An empty spill for all hashes.
-    pub(super) fn empty(storage: Arc<dyn Storage>, number: u64, shape: SpillShape) -> Self {
-        Self::within(storage, number, shape, HashRange::ALL, (0, 0))
+    /// An empty spill for hashes within `bounds`.
+    pub(super) fn empty(
+        storage: Arc<dyn Storage>,
+        number: u64,
+        shape: SpillShape,
+        bounds: HashRange,
+    ) -> Self {
+        let shared = (bounds.low ^ bounds.high).leading_zeros().min(128 - shape.part_bits);
+        Self::within(storage, number, shape, bounds, (bounds.low, shared))
     }
 
     /// An empty spill for hashes within `bounds` that share their first `prefix_bits` bits with `prefix`.
@@ -104,12 +110,20 @@ impl Spilled {
         self.parts.len()
     }
 
-    /// The hashes of a part. Together the parts cover all hashes that may occur.
+    /// The parts that may have items, at least one.
+    pub fn bounded_parts(&self) -> Range<usize> {
+        let within = cell(self.prefix, 128 - self.prefix_bits).clip(self.bounds);
+        let HashRange { low, high } = within.unwrap_or(self.bounds);
+        self.part_of(KeyHash(low))..self.part_of(KeyHash(high)) + 1
+    }
+
+    /// The hashes of a part that may have items. Together these parts cover all hashes that may occur.
     pub fn range(&self, part: usize) -> HashRange {
         let rest_bits = 128 - self.prefix_bits - self.shape.part_bits;
         let start = |part: usize| self.prefix | (part as u128) << rest_bits;
-        let first = if part == 0 { self.bounds.low } else { start(part) };
-        let last = if part + 1 == self.parts() { self.bounds.high } else { start(part + 1) - 1 };
+        let bounded = self.bounded_parts();
+        let first = if part == bounded.start { self.bounds.low } else { start(part) };
+        let last = if part + 1 == bounded.end { self.bounds.high } else { start(part + 1) - 1 };
         HashRange::new(first, last)
     }
 

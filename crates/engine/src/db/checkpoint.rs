@@ -94,6 +94,19 @@ impl Db {
     ) -> Result<Checkpoint> {
         self.shared().check_failure()?;
         let target = CopyTarget::take(destination.clone(), "a checkpoint")?;
+        let checkpoint = self.copy_files_into(destination, previous, origin, options)?;
+        target.finish()?;
+        Ok(checkpoint)
+    }
+
+    /// Like [`Db::copy_into`], into a directory that the caller has taken, and clears after an error.
+    pub(super) fn copy_files_into(
+        &self,
+        destination: Arc<dyn Storage>,
+        previous: Option<&dyn Storage>,
+        origin: Option<Origin>,
+        options: CheckpointOptions,
+    ) -> Result<Checkpoint> {
         let shared = self.shared();
         let (snapshot, blob_sizes) = self.snapshot_in_tables()?;
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
@@ -139,7 +152,6 @@ impl Db {
         }
         shared.check_open()?;
         Manifest::create(destination, 1, state)?.seal()?;
-        target.finish()?;
         Ok(checkpoint)
     }
 }

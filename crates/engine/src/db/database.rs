@@ -11,6 +11,7 @@ use super::batch::Batch;
 use super::close::Handle;
 use super::flush::{flush, settle_log};
 use super::keyspace::Keyspace;
+use crate::build::Built;
 use crate::chained::Chain;
 use crate::compact::start_threads;
 use crate::core::{
@@ -73,7 +74,7 @@ impl Db {
     }
 
     /// Opens the database in the directory `path` for reading only: a closed database, or a checkpoint or backup of
-    /// one.
+    /// one; or a build that was committed by [`crate::commit_build`], with all its shards.
     ///
     /// Changes no file, needs no permission to write, and starts no threads; log that a crash left is replayed in
     /// memory. Any number of readers share a directory. Writes, compaction and checkpoints return [`Error::ReadOnly`].
@@ -96,6 +97,10 @@ impl Db {
         let io = IoOptions { open_files_max: settings.open_files_max, ..IoOptions::default() };
         let mut environment = match environment {
             Some(environment) => environment,
+            None if settings.read_only && young.is_none() && Built::is_at(&path) => {
+                alluvium_io::raise_descriptor_limit();
+                Environment::of_build(&path)?
+            }
             None => {
                 // If the database exists already, its directory's name was made durable when it was created.
                 let storage = match settings.create && !path.join(CURRENT).exists() {

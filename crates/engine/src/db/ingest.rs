@@ -1,13 +1,14 @@
 //! [`Ingest`]: adds many items at once, in any order, directly to tables.
 
-use alluvium_base::HashRange;
+use alluvium_base::{HashRange, KeyHash};
 use alluvium_io::sync::atomic::Ordering;
 
 use super::flush::settle_older;
 use super::keyspace::Keyspace;
 use super::large::{StoredItem, is_inline, note_hidden};
 use super::write::{check_item, check_room};
-use crate::blob::Reference;
+use crate::blob::{Reference, StoredKey};
+use crate::build::{BuildPart, shard_of_hash, shard_range};
 use crate::compact::{Spill, ingest, write_spilled};
 use crate::core::{HeldRecords, write_item};
 use crate::error::Result;
@@ -25,6 +26,8 @@ const SHARE_MIN: f64 = 0.2;
 /// If it is dropped without `finish`, its items are discarded.
 pub struct Ingest {
     keyspace: Keyspace,
+    /// The number of the shard to which all items belong, and the number of shards.
+    shard: (u32, u32),
     /// Present until the ingest is finished.
     spill: Option<Spill>,
     /// Large items, which are in blob files already.
@@ -81,16 +84,21 @@ impl Keyspace {
     /// # }
     /// ```
     pub fn ingest(&self) -> Result<Ingest> {
+        self.ingest_shard(0, 1)
+    }
+
+    /// Like [`Keyspace::ingest`], for the items of one of `shards` shards. Tables then cover no other hashes.
+    pub(super) fn ingest_shard(&self, shard: u32, shards: u32) -> Result<Ingest> {
         let shared = self.database();
         shared.check_failure()?;
         self.shared.check_present()?;
         let number = shared.next_file.fetch_add(1, Ordering::Relaxed);
         let spill_bytes = shared.memory.budget().spill_bytes;
+        let spill = Spill::new(shared.storage.clone(), number, spill_bytes, shard_range(shard, shards));
         Ok(Ingest {
             keyspace: self.clone(),
-            spill: Some(
-                Spill::new(shared.storage.clone(), number, spill_bytes).leaving(shared.reserve.bytes()),
-            ),
+            shard: (shard, shards),
+            spill: Some(spill.leaving(shared.reserve.bytes())),
             _loan: shared.memory.lend(spill_bytes),
             counted_bytes: 0,
             held: HeldRecords::default(),
@@ -118,19 +126,25 @@ impl Ingest {
         self.push(&metadata.item(key.as_ref(), value.as_ref()))
     }
 
-    fn push(&mut self, item: &Item<'_>) -> Result<()> {
+    pub(super) fn push(&mut self, item: &Item<'_>) -> Result<()> {
         self.keyspace.database().check_open()?;
         check_item(item)?;
         self.keyspace.shared.check_key(item.key)?;
+        let hash = self.keyspace.shared.hasher.hash(&StoredKey::of(item.key));
+        let (shard, shards) = self.shard;
+        let found = shard_of_hash(hash.high(), shards);
+        if found != shard {
+            return Err(BuildPart::Key.mismatch("item", shard, found));
+        }
         if is_inline(self.keyspace.database(), item) {
-            self.push_stored(item)?;
+            self.push_stored(hash, item)?;
         } else {
             let keyspace = self.keyspace.clone();
             let shared = keyspace.database();
             shared.check_failure()?;
             check_room(shared, item)?;
             let stored = StoredItem::store(shared, keyspace.shared.id, item)?;
-            self.push_stored(&stored.item())?;
+            self.push_stored(hash, &stored.item())?;
             stored.into_record().into_iter().for_each(|record| self.held.hold(record));
         }
         self.items += 1;
@@ -139,11 +153,10 @@ impl Ingest {
     }
 
     /// Adds an item in its stored form.
-    fn push_stored(&mut self, item: &Item<'_>) -> Result<()> {
+    fn push_stored(&mut self, hash: KeyHash, item: &Item<'_>) -> Result<()> {
         self.encoded.clear();
         item.encode(&mut self.encoded);
         self.encoded_bytes += self.encoded.len() as u64;
-        let hash = self.keyspace.shared.hasher.hash(item.key);
         let spill = self.spill.as_mut().expect("it is there until it is finished");
         let pushed = spill.push(hash, &self.encoded);
         if pushed.map_err(|error| self.keyspace.database().note_failure(error))? {

@@ -2,6 +2,7 @@
 
 mod accumulate;
 mod acknowledgement;
+mod adopt;
 mod append;
 mod backup;
 mod batch;
@@ -46,6 +47,8 @@ mod scan;
 mod scan_gather;
 mod scan_page;
 mod scan_place;
+mod shard_target;
+mod shard_writer;
 mod snapshot;
 mod snapshot_stats;
 mod stats;
@@ -56,6 +59,9 @@ mod watch;
 mod write;
 mod write_wait_stats;
 
+#[doc(hidden)]
+pub use adopt::adopt_in;
+pub use adopt::{AdoptOptions, Adopted, adopt};
 pub use backup::{Backup, BackupOptions, backups, remove_old_backups, restore};
 pub use batch::Batch;
 pub use chain_stats::{ChainStats, DirectoryReplay};
@@ -73,6 +79,7 @@ pub use multi_get::ShortOrLong;
 pub use plan_change_stats::{LeftStats, PlanChangeStats};
 pub use prefixes::Prefixes;
 pub use scan::Iter;
+pub use shard_writer::{ShardOptions, ShardWriter, WrittenShard};
 pub use snapshot::{KeyspaceSnapshot, Snapshot};
 pub use snapshot_stats::SnapshotStats;
 pub use stats::{BlobStats, GarbageStats, LevelStats, MemoryStats, Stats, TrafficStats, YoungDirectoryStats};

@@ -305,7 +305,7 @@ fn new_database(storage: &dyn Storage, settings: &Settings, random_seed: u64) ->
     let seed = checksum64(&random_seed.to_le_bytes(), 0) | 1;
     Ok(DatabaseState {
         seed,
-        next_file: 1,
+        next_file: settings.first_file,
         next_segment: SegmentId(1),
         log_start: SegmentId(1),
         ..DatabaseState::default()

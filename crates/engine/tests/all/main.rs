@@ -4,6 +4,8 @@ mod accumulate;
 mod append;
 mod backup;
 mod bad_input;
+mod bulk_build;
+mod bulk_build_faults;
 mod chained;
 mod chained_log;
 mod chained_reopen;

@@ -12,6 +12,7 @@ pub(crate) static COMMANDS: &[Command] = &[
     alluvium::plan::COMMAND,
     alluvium::stats::COMMAND,
     alluvium::verify::COMMAND,
+    alluvium::version::COMMAND,
     append::COMMAND,
     auth::COMMAND,
     bgsave::COMMAND,

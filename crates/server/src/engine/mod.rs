@@ -67,6 +67,13 @@ impl EngineStore {
     }
 }
 
+impl EngineStore {
+    /// A database, if it is open.
+    pub(crate) fn opened_database(&self, number: DatabaseNumber) -> Option<&dyn Database> {
+        self.databases[self.places.of(number)].get().map(|database| database as &dyn Database)
+    }
+}
+
 /// The name of the keyspace at a place.
 fn keyspace_name(place: usize) -> String {
     match place {

@@ -11,6 +11,7 @@ mod long_value;
 mod number;
 mod report;
 pub(crate) mod stored;
+mod versions;
 
 pub use health::StoreHealth;
 pub use item::{Attributes, Change, CollectionId, Found, Keep, Kind, Mark, NoCollections, Watch, WrongType};
@@ -19,6 +20,7 @@ pub(crate) use long_value::STREAM_BYTES;
 pub use long_value::{FoundOrLong, LongValue};
 pub use number::DatabaseNumber;
 pub use report::{NothingStored, Report, ReportValue};
+pub use versions::{ServedVersion, Versions};
 
 use std::path::Path;
 
@@ -163,6 +165,11 @@ pub trait Store: Databases + Send + Sync + 'static {
     /// the server.
     fn change_libraries(&self, _changes: &[LibraryChange<'_>]) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    /// The versions of which the store serves one, if it does that. By default it does not.
+    fn versions(&self) -> Option<&dyn Versions> {
+        None
     }
 
     /// Bytes of memory that the store holds.

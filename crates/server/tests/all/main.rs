@@ -31,3 +31,4 @@ mod sockets;
 mod tracking;
 mod transactions;
 mod users;
+mod versions;

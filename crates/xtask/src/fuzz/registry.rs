@@ -80,6 +80,7 @@ pub fn targets() -> Vec<Target> {
             run: alluvium::fuzz::device,
             samples: || vec![alluvium::fuzz::device_sample()],
         },
+        Target { name: "build", run: alluvium::fuzz::build, samples: alluvium::fuzz::build_samples },
         Target {
             name: "young-directory",
             run: alluvium::fuzz::young_directory,

@@ -15,7 +15,8 @@ use alluvium::Db;
 use alluvium_base::units;
 use alluvium_io::give_back_freed_memory;
 use alluvium_server::{
-    CacheSettings, CacheStore, Compressed, Server, ServerError, ServerOptions, Store, raise_descriptor_limit,
+    CacheSettings, CacheStore, Compressed, Server, ServerError, ServerOptions, Store, Versions,
+    VersionsSettings, VersionsStore, raise_descriptor_limit,
 };
 
 #[cfg(target_os = "linux")]
@@ -49,10 +50,10 @@ pub struct Options {
 /// Serves until SIGTERM or SIGINT, then closes the database.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let settings = Settings::gather(options.settings.clone(), options.config.as_deref())?;
-    if settings.dir.is_none() && settings.cache.is_none() {
+    if settings.dir.is_none() && settings.cache.is_none() && settings.versions.is_none() {
         return Err(Failure::Usage(
-            "give the directory of the database: --dir, ALLUVIUM_DIR or `dir` in the file; or the size of a cache: \
-             --cache"
+            "give the directory of the database: --dir, ALLUVIUM_DIR or `dir` in the file; the size of a cache: \
+             --cache; or a directory of built versions: --versions"
                 .to_owned(),
         ));
     }
@@ -93,13 +94,20 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let _ = raise_descriptor_limit();
     let listeners = service_manager::listeners()?;
     let asked = server_options.clients_max;
-    let (server, db, served) = match &settings.dir {
-        Some(dir) => {
+    let (server, db, served) = match (&settings.dir, &settings.versions) {
+        (_, Some(root)) => {
+            let store = built(root, &settings, shares)?;
+            let number = store.served().number;
+            let served = format!("version {number} in {}", root.display());
+            let server = Server::on_listeners(server_options, listeners, Arc::new(store)).map_err(failure)?;
+            (server, None, served)
+        }
+        (Some(dir), None) => {
             let db = open(dir, &settings, shares)?;
             let server = Server::bind_to(server_options, listeners, db.clone()).map_err(failure)?;
             (server, Some(db), dir.display().to_string())
         }
-        None => {
+        (None, None) => {
             let store = cache(&settings, server_options.workers.get())?;
             let served =
                 format!("a cache of {}{}", units::format_bytes(store.memory_bytes_max()), found(&store));
@@ -158,11 +166,36 @@ fn open(dir: &Path, settings: &Settings, shares: Option<Shares>) -> Result<Db, F
     }
     builder = builder.drop_oldest(settings.drop_oldest.unwrap_or_default());
     let mut builder = young.give(builder);
+    builder = builder.read_only(settings.read_only.unwrap_or_default());
     if let Some(shares) = shares {
         // Last, because it counts what the process has taken by now.
         builder = builder.process_memory_bytes_max(shares.store);
     }
     Ok(builder.open()?)
+}
+
+/// Number of versions that may be open at a time: the one that is served, the one before, and the next.
+const VERSIONS_OPEN: u64 = 3;
+
+fn built(root: &Path, settings: &Settings, shares: Option<Shares>) -> Result<VersionsStore, Failure> {
+    let row_cache = settings.row_cache.map(|bytes| bytes.0);
+    let open = move |path: &Path| {
+        let mut builder = Db::builder(path).read_only(true);
+        if let Some(bytes) = row_cache {
+            builder = builder.row_cache_bytes_max(bytes);
+        }
+        if let Some(shares) = shares {
+            builder = builder.memory_bytes_max(shares.store / VERSIONS_OPEN);
+        }
+        builder.open()
+    };
+    let versions = VersionsSettings {
+        root: root.to_owned(),
+        keep: settings.keep.map(NonZeroUsize::get),
+        checks: settings.check_versions.unwrap_or_default(),
+        open: Box::new(open),
+    };
+    VersionsStore::open(versions).map_err(|error| Failure::Failed(error.to_string()))
 }
 
 fn cache(settings: &Settings, threads: usize) -> Result<CacheStore, Failure> {

@@ -25,6 +25,33 @@ pub struct Settings {
     /// Directory of the database; created if absent
     #[arg(long)]
     pub dir: Option<PathBuf>,
+    /// Serve one of several built versions for reading, from this directory: 0001, 0002, …, each a committed build or a
+    /// database. ALLUVIUM.VERSION swaps them
+    #[arg(long, value_name = "ROOT", conflicts_with_all = ["dir", "cache"])]
+    pub versions: Option<PathBuf>,
+    /// Number of youngest versions that are kept; older ones are removed after a swap. All by default
+    #[arg(long, value_name = "K", requires = "versions")]
+    pub keep: Option<NonZeroUsize>,
+    /// Read and check all files of a version before it is served
+    #[arg(
+        long,
+        value_name = "YES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        requires = "versions"
+    )]
+    pub check_versions: Option<bool>,
+    /// Serve the database for reading only, as versions always are
+    #[arg(
+        long,
+        value_name = "YES",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true",
+        conflicts_with = "cache"
+    )]
+    pub read_only: Option<bool>,
     /// Serve a cache in memory of this size, such as 4GiB, instead of a database; it forgets items when it is full
     #[arg(long, value_name = "SIZE", conflicts_with = "dir")]
     pub cache: Option<Size>,
@@ -183,8 +210,9 @@ impl Settings {
         if settings.port.is_some() && settings.address.is_some() {
             return Err(failed("`address` includes the port: leave `port` out".to_owned()));
         }
-        if settings.dir.is_some() && settings.cache.is_some() {
-            return Err(failed("`dir` and `cache` exclude each other".to_owned()));
+        let chosen = [settings.dir.is_some(), settings.cache.is_some(), settings.versions.is_some()];
+        if chosen.into_iter().filter(|is_chosen| *is_chosen).count() > 1 {
+            return Err(failed("`dir`, `cache` and `versions` exclude each other".to_owned()));
         }
         Ok(settings)
     }
@@ -213,13 +241,20 @@ impl Settings {
     /// These settings, and those of `other` that are missing here.
     fn over(self, other: Self) -> Self {
         // These two exclude each other, as those.
-        let is_chosen = self.dir.is_some() || self.cache.is_some();
-        let (dir, cache) = if is_chosen { (self.dir, self.cache) } else { (other.dir, other.cache) };
+        let is_chosen = self.dir.is_some() || self.cache.is_some() || self.versions.is_some();
+        let (dir, cache, versions) = match is_chosen {
+            true => (self.dir, self.cache, self.versions),
+            false => (other.dir, other.cache, other.versions),
+        };
         let is_placed = self.port.is_some() || self.address.is_some();
         let (port, address) = if is_placed { (self.port, self.address) } else { (other.port, other.address) };
         Self {
             dir,
             cache,
+            versions,
+            keep: self.keep.or(other.keep),
+            check_versions: self.check_versions.or(other.check_versions),
+            read_only: self.read_only.or(other.read_only),
             cache_item_bytes: self.cache_item_bytes.or(other.cache_item_bytes),
             compress: self.compress.or(other.compress),
             #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@ pub(super) mod backup;
 pub(super) mod plan;
 pub(super) mod stats;
 pub(super) mod verify;
+pub(super) mod version;
 
 use super::{Command, Context, Failure};
 

@@ -8,7 +8,7 @@ use super::{REDIS_VERSION, process};
 use crate::client::Client;
 use crate::commands::dbsize::QUICK_VISITS_MAX;
 use crate::shared::Shared;
-use crate::store::StoreHealth;
+use crate::store::{StoreHealth, Versions};
 use crate::udp;
 
 pub(super) fn server(shared: &Shared, out: &mut String) -> std::fmt::Result {
@@ -111,7 +111,12 @@ pub(super) fn persistence(shared: &Shared, out: &mut String) -> std::fmt::Result
     write!(out, "aof_enabled:0\r\naof_rewrite_in_progress:0\r\naof_last_write_status:{status}\r\n")?;
     write!(out, "store_status:{state}\r\nstore_resumable:{}\r\n", u8::from(resumable))?;
     write!(out, "store_failure:{}\r\n", reason.replace(char::is_control, " "))?;
-    write!(out, "store_resumptions:{resumptions}\r\n")
+    write!(out, "store_resumptions:{resumptions}\r\n")?;
+    let Some(served) = shared.store.versions().map(Versions::served) else { return Ok(()) };
+    let job = served.job.unwrap_or_default().replace(char::is_control, " ");
+    let previous = served.previous.map_or_else(String::new, |number| number.to_string());
+    write!(out, "version:{}\r\nversion_previous:{previous}\r\nversion_job:{job}\r\n", served.number)?;
+    write!(out, "version_swaps:{}\r\nversion_refusals:{}\r\n", served.swaps, served.refusals)
 }
 
 pub(super) fn statistics(shared: &Shared, out: &mut String) -> std::fmt::Result {
