@@ -142,8 +142,8 @@ fn what_does_not_fit_is_refused_and_the_old_version_goes_on() {
     build(root, 5, &BuildJob { keyspace: "other".to_owned(), ..job() });
     build(root, 6, &job());
     let shard = shard_directory(root.join("0006"), 1);
-    let names = std::fs::read_dir(&shard).unwrap().map(|entry| entry.unwrap().path());
-    let table = names.filter(|path| path.to_string_lossy().contains("table-")).next().unwrap();
+    let mut names = std::fs::read_dir(&shard).unwrap().map(|entry| entry.unwrap().path());
+    let table = names.find(|path| path.to_string_lossy().contains("table-")).unwrap();
     let mut bytes = std::fs::read(&table).unwrap();
     bytes[5000] ^= 1;
     std::fs::write(&table, bytes).unwrap();
