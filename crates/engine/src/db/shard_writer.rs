@@ -50,7 +50,7 @@ pub struct WrittenShard {
 }
 
 /// Writes one shard of a bulk build, from items in any order: for one task of a job. Items go to temporary files, then
-/// to tables of the last level, as in [`Keyspace::ingest`].
+/// to tables of the last level, as in [`crate::Keyspace::ingest`].
 ///
 /// Nothing counts before [`ShardWriter::finish`] has returned. What is left of a task that failed or was killed is
 /// removed by the next attempt in the same directory, or by [`crate::abort_build`]. If the writer is dropped, it
