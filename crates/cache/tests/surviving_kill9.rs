@@ -86,7 +86,11 @@ fn rounds(is_compressed: bool) {
         let mut acknowledged = Vec::new();
         while acknowledged.len() < operations {
             let line = lines.next().expect("the child runs").unwrap();
-            acknowledged.push(line.parse::<u64>().unwrap_or_else(|_| panic!("{line}")));
+            let Ok(number) = line.parse() else {
+                let rest: Vec<String> = lines.map_while(Result::ok).collect();
+                panic!("round {round}: the child failed: {line}{}", rest.join("\n"));
+            };
+            acknowledged.push(number);
         }
         child.kill().unwrap();
         child.wait().unwrap();

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use alluvium_base::KeyHasher;
+use alluvium_base::checksum::checksum64;
 
 /// The secret key of a keyspace's hash function. Keyspaces of the same order with the same hash key store items in the
 /// same order, also in different databases: shards of one set of items, and programs that route keys to them, share it.
@@ -27,6 +28,11 @@ impl HashKey {
         bytes[..8].copy_from_slice(&self.key0.to_le_bytes());
         bytes[8..].copy_from_slice(&self.key1.to_le_bytes());
         bytes
+    }
+
+    /// Says whether two keys are the same, without showing them: that of [`crate::Build::hash_key_fingerprint`].
+    pub fn fingerprint(self) -> String {
+        format!("{:016x}", checksum64(&self.to_bytes(), u64::from_le_bytes(*b"ALVMHKEY")))
     }
 
     /// The key of a hasher; `None` if it has none.

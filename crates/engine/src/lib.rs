@@ -54,7 +54,7 @@ pub use alluvium_io::ReadWait;
 pub use alluvium_model::{ChainedDirectory, ChainedSpec, LevelsPlan, Plan};
 pub use build::{
     Build, BuildJob, BuildMismatch, BuildPart, CommitOptions, SHARDS_MAX, Version, VersionState, abort_build,
-    check_build, commit_build, hash_of, keep_versions, shard_directory, shard_of, versions,
+    build_shards, check_build, commit_build, hash_of, keep_versions, shard_directory, shard_of, versions,
 };
 #[doc(hidden)]
 pub use build::{CandidateShard, commit_build_in};

@@ -34,11 +34,12 @@ pub enum PlantedRace {
     MoveUnsearched,
     HeadBeforeRecord,
     RewriteChanged,
+    EndNewChains,
 }
 
 impl PlantedRace {
     /// All of them.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 30] = [
         Self::ClearWithoutEpoch,
         Self::IngestWithoutEpoch,
         Self::IngestWithoutBarrier,
@@ -68,6 +69,7 @@ impl PlantedRace {
         Self::MoveUnsearched,
         Self::HeadBeforeRecord,
         Self::RewriteChanged,
+        Self::EndNewChains,
     ];
 
     /// Its name on the command line.
@@ -102,6 +104,7 @@ impl PlantedRace {
             Self::MoveUnsearched => "move-unsearched",
             Self::HeadBeforeRecord => "head-before-record",
             Self::RewriteChanged => "rewrite-changed",
+            Self::EndNewChains => "end-new-chains",
         }
     }
 }

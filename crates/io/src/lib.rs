@@ -21,6 +21,7 @@ mod descriptors;
 mod error;
 #[cfg(unix)]
 mod file_storage;
+mod locked_file;
 mod many_directories;
 mod memory;
 mod memory_pool;
@@ -41,8 +42,9 @@ pub use closable::{ClosableStorage, StorageClosed};
 pub use counters::{DeviceCounters, ProcessMemory, machine_memory_bytes};
 pub use descriptors::raise_descriptor_limit;
 pub use error::FileError;
-#[cfg(unix)]
 pub use file_storage::{FileStorage, IoOptions, ReadWait, Usage};
+#[cfg(unix)]
+pub use locked_file::LockedFile;
 pub use many_directories::ManyDirectories;
 pub use memory_pool::{KeptBuffers, POOL_BYTES_MAX, bound_pooled_bytes, pooled_bytes};
 pub use pipeline::{Completed, Operation, Pipeline};

@@ -1,12 +1,12 @@
 //! The public interface of a cache that survives.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use alluvium_base::KeyHash;
+use alluvium_io::LockedFile;
 
 use crate::cache::{
     Cursor, HASH_SHIFT, IncrementError, KeyedWrites, Outcome, OwnedItem, SetOptions, Update, copies,
@@ -60,7 +60,7 @@ pub struct SurvivingCache {
     core: Core<FileMedium>,
     opened: Opened,
     /// Holds the lock on the file.
-    _file: File,
+    _file: LockedFile,
     flushes_each_set: bool,
 }
 

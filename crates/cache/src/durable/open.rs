@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use alluvium_base::Corruption;
+use alluvium_io::LockedFile;
 use rustix::fs::{FallocateFlags, fallocate};
 
 use crate::memory::{HUGE_PAGE_BYTES, UNIT_BYTES, is_persistent};
@@ -45,7 +46,7 @@ pub(crate) struct OpenFile {
     pub header: Header,
     pub opened: Opened,
     /// Holds the lock.
-    file: File,
+    file: LockedFile,
 }
 
 /// What to open.
@@ -75,7 +76,8 @@ impl Wanted<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return self.make(),
             Err(error) => return Err(self.system("open")(error)),
         };
-        self.lock(&file, self.path)?;
+        let locked = self.lock(file, self.path)?;
+        let file = locked.file();
         let number = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
         let own = file.metadata().map(number).map_err(self.system("open"))?;
         if fs::metadata(self.path).map(number).ok() != Some(own) {
@@ -83,8 +85,8 @@ impl Wanted<'_> {
             let holder = "another process, which is replacing it".to_owned();
             return Err(SurviveError::InUse { path: self.path.to_path_buf(), holder });
         }
-        match self.check(&file) {
-            Ok(header) => self.continued(file, header),
+        match self.check(file) {
+            Ok(header) => self.continued(locked, header),
             // The lock on the old file is held until there is another of its name.
             Err(SurviveError::System { path, action, error }) => {
                 Err(SurviveError::System { path, action, error })
@@ -94,14 +96,13 @@ impl Wanted<'_> {
         }
     }
 
-    fn lock(&self, file: &File, path: &Path) -> Result<(), SurviveError> {
-        match file.try_lock() {
-            Ok(()) => Ok(()),
-            Err(TryLockError::WouldBlock) => {
-                Err(SurviveError::InUse { path: path.to_path_buf(), holder: holder(file) })
+    fn lock(&self, file: File, path: &Path) -> Result<LockedFile, SurviveError> {
+        LockedFile::exclusive(file).map_err(|(file, error)| match error {
+            TryLockError::WouldBlock => {
+                SurviveError::InUse { path: path.to_path_buf(), holder: holder(&file) }
             }
-            Err(TryLockError::Error(error)) => Err(self.system("lock")(error)),
-        }
+            TryLockError::Error(error) => self.system("lock")(error),
+        })
     }
 
     /// The header of a file, if it is one that this cache can use.
@@ -142,28 +143,29 @@ impl Wanted<'_> {
     }
 
     /// Continues with a file that was checked.
-    fn continued(&self, file: File, header: Header) -> Result<OpenFile, SurviveError> {
+    fn continued(&self, locked: LockedFile, header: Header) -> Result<OpenFile, SurviveError> {
         // A part without space, as a copy may have, would end the process when it is touched. Where there is none, the
         // system need not look at each page.
+        let file = locked.file();
         let file_bytes = header.geometry.file_bytes() as u64;
         let allocated = file.metadata().map_err(self.system("read"))?.blocks().saturating_mul(512);
         if allocated < file_bytes {
-            fallocate(&file, FallocateFlags::empty(), 0, file_bytes)
+            fallocate(file, FallocateFlags::empty(), 0, file_bytes)
                 .map_err(|error| self.system("allocate")(error.into()))?;
         }
-        let medium = self.map(&file, &header)?;
+        let medium = self.map(file, &header)?;
         let session = |word| medium.load(word_at(SESSION_AT, word));
         let is_same_boot = boot() != [0, 0] && [session(BOOT), session(BOOT + 1)] == boot();
         // What was flushed depends on the session that left it, not on this one.
         let is_flushed = session(PROMISE) == promise(Survive::Power)
-            || session(PROMISE) == promise(Survive::Pmem) && is_persistent(&file);
+            || session(PROMISE) == promise(Survive::Pmem) && is_persistent(file);
         let opened = match SessionState::of(session(STATE)) {
             SessionState::Closed => Opened::Complete,
             SessionState::Open if is_same_boot => Opened::Complete,
             SessionState::Open if is_flushed => Opened::AfterCrash,
             _ => Opened::Dropped,
         };
-        let open = OpenFile { medium, header, opened, file };
+        let open = OpenFile { medium, header, opened, file: locked };
         open.begin_session().map_err(self.system("write"))?;
         Ok(open)
     }
@@ -182,21 +184,22 @@ impl Wanted<'_> {
             .mode(0o600)
             .open(&beside)
             .map_err(self.system("create"))?;
-        self.lock(&file, &beside)?;
+        let locked = self.lock(file, &beside)?;
+        let file = locked.file();
         let bytes = self.header.geometry.file_bytes();
         // What an earlier attempt left is cut off, so that all of it is zero.
         file.set_len(0).map_err(self.system("create"))?;
         file.set_len(bytes as u64).map_err(self.system("create"))?;
-        let medium = self.map(&file, &self.header)?;
-        let allocated = use_huge_pages(&file, &medium)
-            .and_then(|()| Ok(fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?));
+        let medium = self.map(file, &self.header)?;
+        let allocated = use_huge_pages(file, &medium)
+            .and_then(|()| Ok(fallocate(file, FallocateFlags::empty(), 0, bytes as u64)?));
         allocated.map_err(|error| {
             let _ = fs::remove_file(&beside);
             self.system("allocate")(error)
         })?;
         file.write_all_at(&self.header.encode(), 0).map_err(self.system("write"))?;
         format(&medium, &self.header.geometry);
-        let open = OpenFile { medium, header: self.header, opened: Opened::New, file };
+        let open = OpenFile { medium, header: self.header, opened: Opened::New, file: locked };
         open.begin_session().map_err(self.system("write"))?;
         fs::rename(&beside, self.path).map_err(self.system("create"))?;
         Ok(open)
@@ -214,7 +217,7 @@ impl OpenFile {
     }
 
     /// Releases the medium; the lock lives as long as the file.
-    pub fn into_parts(self) -> (FileMedium, File) {
+    pub fn into_parts(self) -> (FileMedium, LockedFile) {
         (self.medium, self.file)
     }
 

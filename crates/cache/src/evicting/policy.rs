@@ -326,7 +326,7 @@ mod tests {
 
     type Part = Partition<Evicting, Concurrent>;
 
-    const ITEMS: u32 = 500;
+    const ITEMS: u32 = if cfg!(miri) { 50 } else { 500 };
 
     fn partition(cell_payload: Option<usize>) -> Part {
         let purpose = Purpose { payload: 16, cell_payload, item_bytes_max: 1 << 16, has_probation: true };

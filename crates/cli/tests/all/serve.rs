@@ -100,6 +100,17 @@ impl Client {
         line.trim_end().to_owned()
     }
 
+    /// A reply of one line; `None` when the server has closed the connection, whether or not it had read everything.
+    fn reply_before_close(&mut self) -> Option<String> {
+        let mut line = String::new();
+        match self.0.read_line(&mut line) {
+            Ok(0) => None,
+            Ok(_) => Some(line.trim_end().to_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     fn ask(&mut self, line: &str) -> String {
         self.send(line);
         self.reply()

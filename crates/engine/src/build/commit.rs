@@ -1,6 +1,6 @@
 //! Commits a build: checks that all shards are there and writes `BUILD`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use alluvium_io::Storage;
@@ -105,6 +105,17 @@ pub fn check_build(root: impl AsRef<Path>, checksums: bool) -> Result<Build> {
     let root = root.as_ref();
     Built::open(root, checksums)?;
     BuildManifest::read(&*open(root)?, &root.display().to_string()).map(|manifest| Build::of(&manifest))
+}
+
+/// The directories of the shards of the committed build in `root`, in order. Each is a database of its own, which
+/// [`crate::Db::open_read_only`] opens. Reads the manifest of the build alone.
+///
+/// # Errors
+/// [`crate::Error::Build`] if the build is not committed, [`crate::Error::Corruption`] if its manifest is damaged.
+pub fn build_shards(root: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
+    let root = root.as_ref();
+    let manifest = BuildManifest::read(&*open(root)?, &root.display().to_string())?;
+    Ok(manifest.shards.iter().map(|shard| root.join(&shard.directory)).collect())
 }
 
 /// Like [`commit_build`], in any storage. `name` is the directory's for errors.

@@ -47,6 +47,15 @@ impl BuildJob {
         shard_of_key(key, &self.order.hasher(self.hash_key, &[]), self.shards)
     }
 
+    /// Refuses a job that cannot be built, as [`crate::ShardWriter::create`] does.
+    ///
+    /// # Errors
+    /// [`Error::Build`] if the id or the number of shards is out of bounds, [`Error::Plan`] if the plan cannot be
+    /// built.
+    pub fn check(&self) -> Result<()> {
+        self.stored().map(drop)
+    }
+
     /// The job as it is stored.
     ///
     /// # Errors
@@ -112,9 +121,6 @@ impl StoredJob {
 
 /// Says whether two hash keys are the same, without showing them.
 pub(super) fn fingerprint(hasher: &KeyHasher) -> String {
-    let bytes = match HashKey::of(hasher) {
-        Some(key) => key.to_bytes().to_vec(),
-        None => format!("{hasher:?}").into_bytes(),
-    };
-    format!("{:016x}", checksum64(&bytes, u64::from_le_bytes(*b"ALVMHKEY")))
+    let without_key = || format!("{:016x}", checksum64(format!("{hasher:?}").as_bytes(), 0));
+    HashKey::of(hasher).map_or_else(without_key, HashKey::fingerprint)
 }

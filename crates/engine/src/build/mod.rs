@@ -20,7 +20,7 @@ mod versions;
 
 pub use abort::abort_build;
 pub(crate) use built::{Built, built_state, names_of};
-pub use commit::{Build, CommitOptions, check_build, commit_build};
+pub use commit::{Build, CommitOptions, build_shards, check_build, commit_build};
 #[doc(hidden)]
 pub use commit::{CandidateShard, commit_build_in};
 #[cfg(any(test, feature = "simulation"))]

@@ -38,7 +38,11 @@ const PREFETCH_AHEAD: usize = 12;
 pub(crate) fn convert(shared: &Shared) -> Result<bool> {
     let planted = shared.planted_bugs.has(PlantedRace::ConvertTwiceAtOnce);
     let _only_one = (!planted).then(|| shared.convert_lock.lock().expect("no panic while held"));
-    convert_oldest(shared)
+    let converted = convert_oldest(shared);
+    if shared.rows.is_outdated() {
+        shared.share_with_rows();
+    }
+    converted
 }
 
 /// Like [`convert`], for a caller that holds the lock of conversions.

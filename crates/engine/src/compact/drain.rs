@@ -1,6 +1,7 @@
 //! Segments of a chained log become runs, when the plan of the keyspace has no chains any more.
 
-use std::collections::HashMap;
+use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use alluvium_base::TableId;
@@ -31,15 +32,17 @@ pub(crate) fn drain_oldest(shared: &Shared, keyspace: &Arc<KeyspaceShared>) -> R
     let version = keyspace.version.load_full();
     let Some(chain) = version.chain.as_ref() else { return Ok(false) };
     let Some(file) = chain.files.first().cloned() else {
-        let is_linked = |version: &Version| version.log_stores.iter().any(|store| store.linked().is_some());
-        if is_linked(&version) {
-            return Ok(false);
-        }
-        keyspace.update_version(|version| match is_linked(version) {
-            true => version.clone(),
-            false => Version { chain: None, ..version.clone() },
+        let has_ended = Cell::new(false);
+        keyspace.update_version(|version| {
+            // A freeze in progress may have begun chains, for a log store with links that comes next.
+            let is_wanted = version.keeps_chain() && !shared.planted_bugs.has(PlantedRace::EndNewChains);
+            if is_wanted || version.log_stores.iter().any(|store| store.linked().is_some()) {
+                return version.clone();
+            }
+            has_ended.set(true);
+            Version { chain: None, ..version.clone() }
         });
-        return Ok(true);
+        return Ok(has_ended.into_inner());
     };
     shared.open_tables_of(keyspace)?;
     let _held = shared.hold_buffers(file.bytes);
@@ -109,7 +112,8 @@ fn private_store(
     file: &ChainFile,
 ) -> Result<LogStore> {
     let header = SegmentHeader { id: file.segment, seed: file.seed, opening: 0, follows: None };
-    let mut newest: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+    // In the order of the keys, so that a seed of the simulation writes the same bytes each time.
+    let mut newest: BTreeMap<Vec<u8>, Vec<u8>> = BTreeMap::new();
     file.for_each_linked(shared.memory.budget().read_bytes, |linked| {
         if let Linked::Record(found) = linked
             && found.keyspace == keyspace.id
@@ -145,7 +149,7 @@ fn private_store(
 
 /// Makes a run of the oldest segment of a keyspace whose plan has no chains any more; returns whether there was one.
 pub(crate) fn drain(shared: &Shared) -> Result<bool> {
-    let found = shared.all_keyspaces().into_iter().find(|keyspace| is_due(&keyspace.version.load()));
+    let found = shared.all_keyspaces().into_iter().find(|keyspace| is_due(shared, &keyspace.version.load()));
     let Some(keyspace) = found else { return Ok(false) };
     let _no_conversion = shared.convert_lock.lock().expect("no panic while held");
     if keyspace.check_present().is_err() {
@@ -161,11 +165,13 @@ pub(crate) fn drain(shared: &Shared) -> Result<bool> {
 
 /// Whether [`drain`] would find something to do.
 pub(crate) fn drain_is_due(shared: &Shared) -> bool {
-    shared.all_keyspaces().iter().any(|keyspace| is_due(&keyspace.version.load()))
+    shared.all_keyspaces().iter().any(|keyspace| is_due(shared, &keyspace.version.load()))
 }
 
-fn is_due(version: &Version) -> bool {
-    let Some(chain) = version.chain.as_ref().filter(|_| is_to_drain(version)) else { return false };
+fn is_due(shared: &Shared, version: &Version) -> bool {
+    let ends_new = shared.planted_bugs.has(PlantedRace::EndNewChains);
+    let is_to_end = ends_new || is_to_drain(version);
+    let Some(chain) = version.chain.as_ref().filter(|_| is_to_end) else { return false };
     let linked = version.log_stores.iter().filter(|store| store.linked().is_some()).count();
     // Frozen stores with links become files first.
     !chain.files.is_empty() || linked == 0 || version.active().linked().is_some()
@@ -173,9 +179,12 @@ fn is_due(version: &Version) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use alluvium_model::{ChainedSpec, Plan};
+    use alluvium_model::{ChainedSpec, LevelsPlan, Plan};
 
+    use super::drain_oldest;
     use crate::chained::ChainWalk;
+    use crate::level::Version;
+    use crate::manifest::PlanSource;
     use crate::{Db, Error, KeyspaceOptions};
 
     #[test]
@@ -201,5 +210,48 @@ mod tests {
         let mut found = Vec::new();
         keyspace.get_each(["key"], 4, |_, value| found.push(value.map(<[u8]>::to_vec))).unwrap();
         assert_eq!(found, [Some(b"value".to_vec())]);
+    }
+
+    /// Seed 2073520 of the threaded simulation: a freeze had begun chains, and not published its log store yet.
+    #[test]
+    fn chains_that_a_freeze_has_just_begun_stay() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::builder(directory.path()).plan(Plan::silt()).background(false).open().unwrap();
+        let keyspace = db.keyspace("items").unwrap();
+        let state = &keyspace.shared;
+        let plan = LevelsPlan::from(ChainedSpec::of_length(1.0));
+        let next = state.plan_state().followed_by(plan, PlanSource::Own, 0);
+        state.update_version(|version| Version {
+            body: version.body.with_plan(next.clone()),
+            ..version.clone()
+        });
+        state.begin_chain(&state.version.load_full(), 0).unwrap();
+        assert!(!drain_oldest(db.shared(), state).unwrap());
+        assert!(state.version.load().chain.is_some());
+    }
+
+    /// Whatever ends chains that a log store needs: nothing is written there that no reader would find.
+    #[test]
+    fn writers_freeze_a_log_store_with_links_whose_chains_are_gone() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || Db::builder(directory.path()).background(false).open().unwrap();
+        let db = open();
+        let options = KeyspaceOptions::default().with_plan(Plan::Chained(ChainedSpec::of_length(1.0)));
+        let keyspaces = ["single", "batch"].map(|name| db.keyspace_with(name, &options).unwrap());
+        for keyspace in &keyspaces {
+            keyspace.shared.update_version(|version| Version { chain: None, ..version.clone() });
+        }
+        let [single, batched] = &keyspaces;
+        single.insert("one", "1").unwrap();
+        let mut batch = db.batch();
+        batch.insert(batched, "two", "2");
+        batch.insert(batched, "three", "3");
+        batch.commit().unwrap();
+        db.flush().unwrap();
+        drop((keyspaces, db));
+        let db = open();
+        for (name, key) in [("single", "one"), ("batch", "two"), ("batch", "three")] {
+            assert!(db.keyspace(name).unwrap().get(key).unwrap().is_some(), "{key}");
+        }
     }
 }

@@ -67,10 +67,10 @@ impl<'a> Tables<'a> {
     fn of(version: &'a Version) -> Self {
         // Under a memory limit, filters may be on the device.
         let lacks_nothing = || version.body.sections().all(|section| section.lacks() == (false, false));
-        match version.body.items() {
-            0 => Self::Empty,
-            _ if lacks_nothing() => Self::Filtered(version),
-            _ => Self::Unknown,
+        match version.body.may_have_items() {
+            false => Self::Empty,
+            true if lacks_nothing() => Self::Filtered(version),
+            true => Self::Unknown,
         }
     }
 

@@ -291,7 +291,7 @@ impl Candidates<'_> {
                     break;
                 }
                 let is_live = Moment::Now(shared).is_live(&item);
-                let has_older = is_dormant || version.body.items() > 0;
+                let has_older = is_dormant || version.body.may_have_items();
                 if !is_live && !has_older {
                     // Nothing older is in the log, and nothing below it.
                     break;

@@ -342,7 +342,7 @@ mod tests {
             let bounds = HashRange::new(low, high);
             let mut spill = Spill::new(storage(), 7, 1 << 20, bounds);
             let inner = low + (high - low) / 4 * share as u128;
-            for hash in [low, high, inner, inner.min(high - 1).max(low)] {
+            for hash in [low, high, inner, inner.min(high.saturating_sub(1)).max(low)] {
                 spill.push(KeyHash(hash), b"an item").unwrap();
             }
             let spilled = spill.finish().unwrap();

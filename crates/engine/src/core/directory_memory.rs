@@ -18,6 +18,8 @@ pub(crate) struct DirectoryMemory {
 impl Shared {
     /// Counts the directories as they are now. They grow when a segment of the log begins.
     pub fn count_directories(&self) {
+        // Held while they are counted: the last count is of what is true last.
+        let mut loan = self.memory.directories.loan.lock().expect("no panic while held");
         let versions: Vec<_> =
             self.all_keyspaces().iter().map(|keyspace| keyspace.version.load_full()).collect();
         let directories =
@@ -27,7 +29,6 @@ impl Shared {
         directories().for_each(|directory| {
             directory.set_bytes_max(directory.memory_bytes().saturating_add(rest));
         });
-        let mut loan = self.memory.directories.loan.lock().expect("no panic while held");
         let lent = loan.as_ref().map_or(0, |(lent, _)| *lent);
         if lent != bytes || self.memory.budget().limit.is_none() {
             *loan = None;

@@ -78,10 +78,12 @@ pub(crate) fn run_all_undue(shared: &Shared) -> Result<()> {
     Ok(())
 }
 
-/// Whether a piece of work is in progress or due.
+/// Whether a piece of work is in progress or due. All locks are held while it looks for work that is due: a piece that
+/// began in between would be neither in progress nor due any more.
 pub(crate) fn is_busy(shared: &Shared) -> bool {
-    let is_held = |thread: &JobThread| thread.lock(shared).try_lock().is_err();
-    JobThread::ALL.iter().any(is_held) || shared.jobs.iter().any(|job| (job.is_due)(shared))
+    let locks = JobThread::ALL.iter().map(|thread| thread.lock(shared).try_lock().ok());
+    let locks: Option<Vec<_>> = locks.collect();
+    locks.is_none_or(|_locks| shared.jobs.iter().any(|job| (job.is_due)(shared)))
 }
 
 fn run_first<'a>(shared: &Shared, mut jobs: impl Iterator<Item = &'a Job>) -> Result<bool> {

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use alluvium_io::sync::ArcSwap;
 use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::{ArcSwap, Mutex};
 use serde::{Deserialize, Serialize};
 
 use super::directory_memory::DirectoryMemory;
@@ -22,6 +22,8 @@ pub(crate) struct MemoryControl {
     pub operations: Arc<OperationMemory>,
     /// The memory of directories of chains.
     pub directories: DirectoryMemory,
+    /// Held while limits change: all that follows from one change comes before all of the next.
+    pub changing: Mutex<()>,
 }
 
 impl MemoryControl {
@@ -31,8 +33,8 @@ impl MemoryControl {
         let operations = OperationMemory::new(index.clone());
         operations.set_bytes_max(budget.operation_buffer_bytes, budget.iterator_bytes);
         index.reads.set_bytes_max(budget.index_read_bytes);
-        let directories = DirectoryMemory::default();
-        Self { budget: ArcSwap::from_pointee(budget), index, operations, directories }
+        let (directories, changing) = (DirectoryMemory::default(), Mutex::new(()));
+        Self { budget: ArcSwap::from_pointee(budget), index, operations, directories, changing }
     }
 
     /// The current maximum sizes of each part.
@@ -54,6 +56,7 @@ impl MemoryControl {
         }
     }
 
+    /// Changes all limits. The caller holds the lock of changes.
     pub fn set(&self, budget: MemoryBudget) {
         budget.take_effect();
         self.budget.store(Arc::new(budget));

@@ -2,6 +2,7 @@
 
 use alluvium_io::machine_memory_bytes;
 
+use super::memory_limit::MemoryControl;
 use super::rows::{Rows, RowsSettings};
 use super::shared::Shared;
 use crate::level::Version;
@@ -33,10 +34,13 @@ impl Shared {
     /// The rows' part is a loan from the share of filters and indexes. An eighth of the rest stays free for the tables
     /// of the next merge; where prefixes are scanned, half stays for the pages that scans keep.
     pub fn share_with_rows(&self) {
+        self.rows.resize(|| self.share_of_rows());
+    }
+
+    fn share_of_rows(&self) -> (u64, Option<&MemoryControl>) {
         let bytes_max = self.settings.row_cache_bytes_max;
         if self.memory.budget().limit.is_none() {
-            self.rows.resize(self.rows.bytes_without_limit, None);
-            return;
+            return (self.rows.bytes_without_limit, None);
         }
         let keyspaces = self.all_keyspaces();
         let wanted = |version: &Version| -> u64 {
@@ -46,6 +50,44 @@ impl Shared {
         let left = self.memory.index.bound().saturating_sub(wanted + self.memory.index.table_bytes());
         let keeps_pages = keyspaces.iter().any(|keyspace| keyspace.hasher.is_semi_sorted());
         let bytes = if keeps_pages { left / 2 } else { left - left / 8 };
-        self.rows.resize(bytes.min(bytes_max.unwrap_or(u64::MAX)), Some(&self.memory));
+        (bytes.min(bytes_max.unwrap_or(u64::MAX)), Some(&self.memory))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Db;
+
+    const LIMIT: u64 = 4 << 20;
+
+    /// The share that a thread computed before the limit was set must not come after it.
+    #[test]
+    fn rows_have_the_share_of_the_last_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::builder(directory.path()).background(false).open().unwrap();
+        for _ in 0..300 {
+            std::thread::scope(|scope| {
+                let other = scope.spawn(|| db.shared().share_with_rows());
+                db.set_memory_bytes_max(Some(LIMIT)).unwrap();
+                other.join().unwrap();
+            });
+            assert!(db.shared().rows.stats().bytes_max <= LIMIT);
+            db.set_memory_bytes_max(None).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_limit_that_is_set_while_items_are_carried_is_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::builder(directory.path()).background(false).open().unwrap();
+        let items = db.keyspace("items").unwrap();
+        items.insert("key", "value").unwrap();
+        let carried = db.shared().rows.carry(items.shared.id, &items.shared.version.load());
+        assert!(carried.is_some());
+        db.set_memory_bytes_max(Some(LIMIT)).unwrap();
+        drop(carried);
+        assert!(db.shared().rows.is_outdated());
+        db.flush().unwrap();
+        assert!(db.shared().rows.stats().bytes_max <= LIMIT && !db.shared().rows.is_outdated());
     }
 }

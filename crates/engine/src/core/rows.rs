@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use alluvium_base::KeyspaceId;
 use alluvium_cache::{Cache, Codec, Compressed, Era, SetOptions};
-use alluvium_io::sync::atomic::{AtomicU64, Ordering};
+use alluvium_io::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use alluvium_io::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
@@ -59,6 +59,10 @@ pub(crate) struct Rows {
     /// The bytes, as a part of those for filters and indexes. Held while the cache is resized, and while items are
     /// carried: beside a resize, the cache does not find rows that have not moved yet, and these would be left behind.
     loan: Mutex<Option<Loan>>,
+    /// Whether the cache may have another size than [`Shared::share_with_rows`] would give it now.
+    ///
+    /// [`Shared::share_with_rows`]: super::shared::Shared::share_with_rows
+    is_outdated: AtomicBool,
 }
 
 /// What a row cache is made for.
@@ -139,6 +143,7 @@ impl Rows {
             bytes: AtomicU64::new(bytes),
             admission: RowAdmission::default(),
             loan: Mutex::default(),
+            is_outdated: AtomicBool::new(false),
         }
     }
 
@@ -249,14 +254,31 @@ impl Rows {
         });
     }
 
-    /// Makes the cache take at most `bytes`, which are lent from the share of filters and indexes if there is a memory
-    /// limit. Takes some 100 ns for each row, and some address space until the database is closed, so a size that is
-    /// larger by less than a quarter is ignored, and a cache that must shrink gets an eighth less than it may take.
-    /// Does nothing while items are carried.
-    pub fn resize(&self, bytes: u64, memory: Option<&MemoryControl>) {
+    /// Makes the cache take at most the bytes that `share` says, which are lent from the share of filters and indexes
+    /// if there is a memory limit. Takes some 100 ns for each row, and some address space until the database is
+    /// closed, so a size that is larger by less than a quarter is ignored, and a cache that must shrink gets an eighth
+    /// less than it may take.
+    ///
+    /// `share` is called with the lock of the size held, so the last size is by what is true last. While another thread
+    /// has the lock, this returns at once, and that thread does the work: a resize calls `share` again, and
+    /// [`Rows::is_outdated`] holds after items were carried.
+    pub fn resize<'m>(&self, share: impl Fn() -> (u64, Option<&'m MemoryControl>)) {
         let Some(cache) = &self.cache else { return };
-        // While items are carried, nothing may move: the next call resizes.
-        let Ok(mut loan) = self.loan.try_lock() else { return };
+        self.is_outdated.store(true, Ordering::Release);
+        while self.is_outdated() {
+            let Ok(mut loan) = self.loan.try_lock() else { return };
+            self.is_outdated.swap(false, Ordering::AcqRel);
+            let (bytes, memory) = share();
+            self.resize_to(cache, &mut loan, bytes, memory);
+        }
+    }
+
+    /// Whether a resize is left to do, because items were carried at its time.
+    pub fn is_outdated(&self) -> bool {
+        self.is_outdated.load(Ordering::Acquire)
+    }
+
+    fn resize_to(&self, cache: &Cache, loan: &mut Option<Loan>, bytes: u64, memory: Option<&MemoryControl>) {
         let before = self.bytes.load(Ordering::Relaxed);
         let bytes = if bytes < self.bytes_min { 0 } else { bytes };
         let is_lent = loan.is_some() == memory.is_some();

@@ -48,7 +48,8 @@ pub(crate) fn write_item_in(
                 let version = keyspace.version.load();
                 let store = version.active();
                 segment_id = store.segment.id;
-                let item_start = match store.linked() {
+                let planted_end = shared.planted_bugs.has(PlantedRace::EndNewChains);
+                let item_start = match store.linked().filter(|_| !planted_end) {
                     None => record::encode_item(store.segment.seed, keyspace.id, item, bytes),
                     Some(_) => 0,
                 };
@@ -87,6 +88,8 @@ pub(crate) fn write_item_in(
                             Appended::Undecided => break 'locked current,
                         }
                     }
+                    // Without chains, no reader would find the item once the store is converted.
+                    None if store.linked().is_some() && !planted_end => None,
                     None => shared
                         .log
                         .append(&store.segment, bytes)

@@ -303,6 +303,13 @@ impl Batch {
                 BatchItem { keyspace, item, hash, chained }
             })
             .collect();
+        let has_links = |item: &BatchItem<'_>| store_in(item.keyspace).linked().is_some();
+        if chained.iter().any(|item| item.chained.is_none() && has_links(item))
+            && !shared.planted_bugs.has(PlantedRace::EndNewChains)
+        {
+            // Without chains, no reader would find the item once the store is converted.
+            return Ok(Attempt::Full { segment: segment.id });
+        }
         let max = shared.log.record_bytes_max() as usize;
         let mut starts = Vec::new();
         // Held until the whole batch is indexed.

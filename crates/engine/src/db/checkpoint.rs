@@ -110,7 +110,7 @@ impl Db {
         let shared = self.shared();
         let (snapshot, blob_sizes) = self.snapshot_in_tables()?;
         let versions: Vec<(&KeyspaceShared, Arc<Version>)> =
-            snapshot.keyspaces.iter().map(|(keyspace, version)| (&**keyspace, version.load())).collect();
+            snapshot.keyspaces.iter().map(|pinned| (&*pinned.keyspace, pinned.version.load())).collect();
         let mut state = checkpoint_state(shared, &versions, &blob_sizes);
         state.origin = origin.map(|origin| (origin.database, origin.taken_at_ms));
         let mut checkpoint = Checkpoint::default();
@@ -164,14 +164,14 @@ impl Db {
             let snapshot = self.snapshot()?;
             // The checkpoint's blob files are finished: none grows through its link.
             shared.blobs.end_current(None);
-            let versions = snapshot.keyspaces.iter().map(|(_, version)| version.load());
+            let versions = snapshot.keyspaces.iter().map(|pinned| pinned.version.load());
             let blob_sizes: BTreeMap<BlobId, u64> = versions
                 .flat_map(|version| version.blobs.files.values().cloned().collect::<Vec<_>>())
                 .map(|file| (file.id, file.size()))
                 .collect();
             shared.blobs.sync().map_err(|error| shared.note_failure(error))?;
             let has_log =
-                || snapshot.keyspaces.iter().any(|(_, version)| !version.load().log_stores.is_empty());
+                || snapshot.keyspaces.iter().any(|pinned| !pinned.version.load().log_stores.is_empty());
             while has_log() {
                 if !convert(shared).map_err(|error| shared.note_failure(error))? {
                     break;

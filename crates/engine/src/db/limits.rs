@@ -18,6 +18,7 @@ impl Db {
         let shared = self.shared();
         let bytes = bytes.map(|bytes| bytes.min(BYTES_MAX));
         let budget = MemoryBudget::new(bytes, shared.settings.segment_bytes_of_plan())?;
+        let _only_one = shared.memory.changing.lock().expect("no panic while held");
         shared.memory.set(budget);
         shared.count_directories();
         shared.share_with_rows();
@@ -36,6 +37,7 @@ impl Db {
     /// costs.
     pub fn set_index_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
+        let _only_one = memory.changing.lock().expect("no panic while held");
         memory.index.set_bytes_max(bytes.min(memory.budget().index_bytes));
         self.shared().share_with_rows();
     }
@@ -45,6 +47,7 @@ impl Db {
     #[doc(hidden)]
     pub fn set_merge_bytes_max(&self, bytes: u64) {
         let memory = &self.shared().memory;
+        let _only_one = memory.changing.lock().expect("no panic while held");
         let (merge_bytes, spill_bytes) = (bytes.max(1), bytes);
         memory.budget.store(Arc::new(MemoryBudget { merge_bytes, spill_bytes, ..memory.budget() }));
     }

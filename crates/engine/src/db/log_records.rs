@@ -57,8 +57,9 @@ pub enum LogChange {
     },
     /// Items changed, or were about to when the database crashed, without a change for each: the keyspace was cleared,
     /// a prefix was removed, or items were ingested. Returned when the change is complete; until then the log seems to
-    /// end before it. Copy a snapshot of it, call [`Db::persist`], and continue from the snapshot's position. Until all
-    /// that is done, the position to continue from after a crash is the one before this record.
+    /// end before it. Copy a snapshot of it, call [`Db::persist`], and leave out the keyspace's records up to
+    /// [`KeyspaceSnapshot::log_position`](crate::KeyspaceSnapshot::log_position). Until all that is done, the position
+    /// to continue from after a crash is the one before this record.
     Unlogged {
         /// The keyspace's name.
         keyspace: String,

@@ -21,12 +21,18 @@ use crate::log_position::LogPosition;
 use crate::metadata::Metadata;
 use crate::planted_race::PlantedRace;
 
-/// Keyspaces, each with a version of the same moment.
-type PinnedKeyspaces = Vec<(Arc<KeyspaceShared>, Arc<PinnedVersion>)>;
+/// A keyspace with its version of a snapshot's moment.
+#[derive(Debug, Clone)]
+pub(super) struct PinnedKeyspace {
+    pub keyspace: Arc<KeyspaceShared>,
+    pub version: Arc<PinnedVersion>,
+    /// The version has what the keyspace's records before this position did.
+    log_position: LogPosition,
+}
 
 impl Shared {
     /// Keeps all keyspaces' versions of one moment: everything written before is frozen.
-    fn freeze_for_snapshot(&self) -> Result<(PinnedKeyspaces, LogPosition)> {
+    fn freeze_for_snapshot(&self) -> Result<(Vec<PinnedKeyspace>, LogPosition)> {
         if !self.is_read_only() {
             self.wait_for_room(false)?;
         }
@@ -55,8 +61,10 @@ impl Shared {
             false => self.log.end_position(),
         };
         // A change that the log announces already may not be in the snapshot: its record is read after it.
-        let announced = keyspaces.iter().filter_map(|keyspace| keyspace.update_barriers.oldest_announced());
-        let log_position = announced.fold(end, LogPosition::min);
+        let position_of = |keyspace: &KeyspaceShared| {
+            keyspace.update_barriers.oldest_announced().map_or(end, |announced| announced.min(end))
+        };
+        let positions: Vec<_> = keyspaces.iter().map(|keyspace| position_of(keyspace)).collect();
         let is_careless = self.planted_bugs.has(PlantedRace::SnapshotWithoutShards);
         if is_careless {
             guards.clear();
@@ -76,7 +84,13 @@ impl Shared {
         if written {
             self.frozen_one();
         }
-        Ok((keyspaces.into_iter().zip(pinned).collect(), log_position))
+        let pinned = keyspaces.into_iter().zip(pinned).zip(positions);
+        let pinned = pinned.map(|((keyspace, version), log_position)| PinnedKeyspace {
+            keyspace,
+            version,
+            log_position,
+        });
+        Ok((pinned.collect(), end))
     }
 }
 
@@ -87,7 +101,7 @@ impl Shared {
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     handle: Arc<Handle>,
-    pub(super) keyspaces: PinnedKeyspaces,
+    pub(super) keyspaces: Vec<PinnedKeyspace>,
     log_position: LogPosition,
     taken_at_ms: u64,
 }
@@ -99,6 +113,7 @@ pub struct KeyspaceSnapshot {
     keyspace: Arc<KeyspaceShared>,
     version: Arc<PinnedVersion>,
     taken_at_ms: u64,
+    log_position: LogPosition,
 }
 
 impl Db {
@@ -112,7 +127,8 @@ impl Db {
         if !shared.is_read_only() {
             shared.check_refusal()?;
         }
-        let (keyspaces, log_position) = shared.freeze_for_snapshot()?;
+        let (keyspaces, end) = shared.freeze_for_snapshot()?;
+        let log_position = keyspaces.iter().fold(end, |position, pinned| position.min(pinned.log_position));
         let (handle, taken_at_ms) = (self.handle().clone(), shared.now_ms());
         Ok(Snapshot { handle, keyspaces, taken_at_ms, log_position })
     }
@@ -121,24 +137,21 @@ impl Db {
 impl Snapshot {
     /// The keyspace of this name; `None` if there was none.
     pub fn keyspace(&self, name: &str) -> Option<KeyspaceSnapshot> {
-        let (keyspace, version) = self.keyspaces.iter().find(|(keyspace, _)| keyspace.name == name)?;
-        Some(KeyspaceSnapshot {
-            handle: self.handle.clone(),
-            keyspace: keyspace.clone(),
-            version: version.clone(),
-            taken_at_ms: self.taken_at_ms,
-        })
+        let pinned = self.keyspaces.iter().find(|pinned| pinned.keyspace.name == name)?;
+        let PinnedKeyspace { keyspace, version, log_position } = pinned.clone();
+        let (handle, taken_at_ms) = (self.handle.clone(), self.taken_at_ms);
+        Some(KeyspaceSnapshot { handle, keyspace, version, taken_at_ms, log_position })
     }
 
     /// Names of all keyspaces, in the order of their creation.
     pub fn keyspace_names(&self) -> Vec<String> {
-        self.keyspaces.iter().map(|(keyspace, _)| keyspace.name.clone()).collect()
+        self.keyspaces.iter().map(|pinned| pinned.keyspace.name.clone()).collect()
     }
 
-    /// The position of the log when it was taken: the snapshot shows what the records before it did, and nothing of the
-    /// records from it on. If a clear, an ingest or a removal of a prefix was in progress, the position is before the
-    /// record of that, and the snapshot may show records behind it. A copy of a snapshot is kept up to date by
-    /// [`Db::log_records`] from there.
+    /// From where [`Db::log_records`] keeps a copy of the snapshot up to date: everything before is in it.
+    ///
+    /// A keyspace may have what later records did, too, up to its [`KeyspaceSnapshot::log_position`]; the copy must
+    /// leave these out. They differ while a clear, an ingest or a removal of a prefix is in progress in any keyspace.
     ///
     /// Unlike the log, a snapshot shows changes that a power cut may still take. Call [`Db::persist`] before a copy of
     /// it replaces an older one: then neither the copy nor its position is ahead of the database.
@@ -153,6 +166,16 @@ impl Snapshot {
 }
 
 impl KeyspaceSnapshot {
+    /// The position of the log up to which the snapshot has the keyspace's records: a copy of it leaves out those whose
+    /// [`LogRecord::next`](crate::LogRecord::next) is not behind it. An ingest puts its items under those of the log
+    /// when it ends, so a record from before that must not be repeated over them.
+    ///
+    /// While a clear, an ingest or a removal of a prefix is in progress in the keyspace, this is the position before
+    /// the record of it, on which the keyspace is copied again.
+    pub fn log_position(&self) -> LogPosition {
+        self.log_position
+    }
+
     /// The value that `key` had; `None` if it was absent. Costs as much as [`crate::Keyspace::get`].
     pub fn get(&self, key: impl AsRef<[u8]>) -> Result<Option<Vec<u8>>> {
         self.with_view(|view| view.get(key.as_ref()))
@@ -214,5 +237,40 @@ impl KeyspaceSnapshot {
             moment: Moment::At(self.taken_at_ms),
             era: None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alluvium_base::HashRange;
+
+    use crate::{Db, LogChange};
+
+    /// Seed 2080220 of the threaded simulation: a clear of another keyspace was announced before a removal, and the
+    /// ingest after that ended before the snapshot. The removal must not be repeated over the ingested item.
+    #[test]
+    fn another_keyspace_s_change_does_not_set_a_keyspace_s_position_back() {
+        let directory = tempfile::tempdir().unwrap();
+        let db = Db::builder(directory.path()).log_retention_bytes(1 << 30).background(false).open().unwrap();
+        let (items, others) = (db.keyspace("items").unwrap(), db.keyspace("others").unwrap());
+        let barrier = others.shared.hold_back_updates(HashRange::ALL);
+        db.shared().log_unlogged(&others.shared, &barrier).unwrap();
+        items.remove("key").unwrap();
+        let mut ingest = items.ingest().unwrap();
+        ingest.insert("key", "value").unwrap();
+        assert!(!ingest.finish().unwrap().logged);
+        let snapshot = db.snapshot().unwrap();
+        let copy = snapshot.keyspace("items").unwrap();
+        assert!(copy.get("key").unwrap().is_some());
+        assert!(snapshot.log_position() < copy.log_position());
+        assert_eq!(snapshot.keyspace("others").unwrap().log_position(), snapshot.log_position());
+        drop(barrier);
+        let records = db.log_records(snapshot.log_position()).unwrap().map(Result::unwrap);
+        let mut later = records.filter(|record| record.next > copy.log_position());
+        let is_of_items = |change: &LogChange| match change {
+            LogChange::Put { keyspace, .. } | LogChange::Remove { keyspace, .. } => keyspace == "items",
+            _ => false,
+        };
+        assert!(!later.any(|record| record.changes.iter().any(is_of_items)));
     }
 }

@@ -73,7 +73,7 @@ impl Level {
         self.containers.iter().flat_map(|container| &container.tables)
     }
 
-    /// Items. A table used only in part counts by its share of the range.
+    /// Items, an estimate: a table used only in part counts by its share of the range.
     pub fn items(&self) -> u64 {
         self.containers.iter().map(Container::items).sum::<f64>() as u64
     }

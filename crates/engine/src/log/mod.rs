@@ -24,6 +24,7 @@ mod refusal;
 mod refusing;
 pub(crate) mod salvage;
 pub(crate) mod segment;
+mod segment_sync;
 pub(crate) mod store;
 mod waits;
 mod write_through;

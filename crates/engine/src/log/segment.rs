@@ -39,11 +39,12 @@ pub(crate) struct Segment {
     pub id: SegmentId,
     pub seed: u64,
     pub header: SegmentHeader,
-    file: Arc<dyn File>,
+    pub(super) file: Arc<dyn File>,
     buffer: AppendBuffer,
-    write: Mutex<WriteState>,
-    /// Bytes of content in the file. Only grows.
-    written: AtomicU64,
+    pub(super) write: Mutex<WriteState>,
+    /// Bytes of content in the file. Grows, until a sync fails.
+    pub(super) written: AtomicU64,
+    pub(super) has_failed_sync: Mutex<bool>,
     recycler: Arc<Recycler>,
     converted: AtomicBool,
     /// Whether a store over it has grown, because its items live for a short time. Set when it is frozen.
@@ -68,7 +69,7 @@ pub(crate) enum Filling {
 }
 
 #[derive(Debug)]
-struct WriteState {
+pub(super) struct WriteState {
     /// End of the file's written space, whether content or zeros.
     extent: u64,
     edge: AlignedBuffer,
@@ -119,6 +120,7 @@ impl Segment {
             buffer,
             write: Mutex::new(WriteState::new(extent)),
             written: AtomicU64::new(0),
+            has_failed_sync: Mutex::default(),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
@@ -149,6 +151,7 @@ impl Segment {
             buffer,
             write: Mutex::new(WriteState::new(0)),
             written: AtomicU64::new(content.len() as u64),
+            has_failed_sync: Mutex::default(),
             recycler: recycler.clone(),
             converted: AtomicBool::new(false),
             is_grown: AtomicBool::new(false),
@@ -276,11 +279,6 @@ impl Segment {
     /// Ends writing to the file; waits for a write under way.
     pub fn end_writing(&self) {
         self.write.lock().expect("no panic while held").is_ended = true;
-    }
-
-    /// Makes what was written survive a power cut.
-    pub fn sync(&self) -> Result<()> {
-        self.file.sync().context(|| format!("syncing log file {}", self.name()))
     }
 
     /// Notes that a store over the segment has grown.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use alluvium::{
     AdoptOptions, BuildJob, BuildPart, CommitOptions, Db, Error, HashKey, Metadata, Order, Plan, PrefixRule,
-    RepairOptions, ShardOptions, ShardWriter, VersionState, abort_build, adopt, commit_build, repair,
-    shard_directory, versions,
+    RepairOptions, ShardOptions, ShardWriter, VersionState, abort_build, adopt, build_shards, commit_build,
+    repair, shard_directory, versions,
 };
 use proptest::prelude::*;
 
@@ -298,7 +298,10 @@ fn attempts_in_directories_of_their_own_are_chosen_by_the_job() {
     assert_eq!(part_of(&error), Some(BuildPart::Shard), "{error}");
     let chosen =
         |name: &str| CommitOptions { directories: Some(vec![name.to_owned()]), ..CommitOptions::default() };
-    assert_eq!(commit_build(root, &chosen("attempt-2")).unwrap().items, 100);
+    assert_eq!(part_of(&build_shards(root).unwrap_err()), Some(BuildPart::Manifest));
+    let committed = commit_build(root, &chosen("attempt-2")).unwrap();
+    assert_eq!((committed.items, committed.hash_key_fingerprint), (100, job.hash_key.fingerprint()));
+    assert_eq!(build_shards(root).unwrap(), [root.join("attempt-2")]);
     let error = commit_build(root, &chosen("attempt-1")).unwrap_err();
     assert_eq!(part_of(&error), Some(BuildPart::Manifest), "{error}");
     check(&Db::open_read_only(root).unwrap(), "default", &items.into_iter().collect());

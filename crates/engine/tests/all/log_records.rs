@@ -66,7 +66,7 @@ impl Copy {
                 let found = snapshot.keyspace(&keyspace).unwrap();
                 let items = found.iter().map(Result::unwrap).collect();
                 self.items.insert(keyspace.clone(), items);
-                self.copied.insert(keyspace, snapshot.log_position());
+                self.copied.insert(keyspace, found.log_position());
             }
             _ => {}
         }

@@ -253,7 +253,7 @@ fn what_is_held_stays_under_the_limit_during_a_load() {
     db.set_memory_bytes_max(Some(LIMIT)).unwrap();
     db.flush().unwrap();
     db.wait_idle().unwrap();
-    assert!(db.stats().memory.total() <= LIMIT);
+    assert!(db.stats().memory.total() <= LIMIT, "{:?}", db.stats().memory);
     for number in (0..50_000).step_by(7) {
         assert_eq!(items.get(key(number)).unwrap(), Some(value(number, 1)));
     }

@@ -4,14 +4,14 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Error, ErrorKind, Read, Result, Seek, Write};
 use std::path::Path;
 
-use crate::DirectoryLock;
 use crate::error::FileError;
+use crate::{DirectoryLock, LockedFile};
 
 /// An exclusive `flock` on a file that holds the process id of its owner. The kernel releases it when the process
 /// dies, however it dies; the file stays, because removing it would let two processes lock two files of one name.
 #[derive(Debug)]
 pub(super) struct FlockLock {
-    _file: File,
+    _file: LockedFile,
 }
 
 impl DirectoryLock for FlockLock {}
@@ -20,45 +20,50 @@ impl FlockLock {
     pub(super) fn acquire(path: &Path) -> Result<Self> {
         let name = path.display().to_string();
         let wrap = |error| FileError::wrap("lock", &name, None, error);
-        let mut file = OpenOptions::new()
+        let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .open(path)
             .map_err(wrap)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) if file.try_lock_shared().is_ok() => {
-                let message = format!("{name} is locked by a process that reads the directory");
-                return Err(Error::new(ErrorKind::WouldBlock, message));
+        let locked = match LockedFile::exclusive(file) {
+            Ok(locked) => locked,
+            Err((file, TryLockError::WouldBlock)) => {
+                return Err(match LockedFile::shared(file) {
+                    Ok(_) => {
+                        let message = format!("{name} is locked by a process that reads the directory");
+                        Error::new(ErrorKind::WouldBlock, message)
+                    }
+                    Err((mut file, _)) => is_locked(&name, &mut file),
+                });
             }
-            Err(TryLockError::WouldBlock) => return Err(is_locked(&name, &mut file)),
-            Err(TryLockError::Error(error)) => return Err(wrap(error)),
-        }
-        let mut record = || -> Result<()> {
+            Err((_, TryLockError::Error(error))) => return Err(wrap(error)),
+        };
+        let record = || -> Result<()> {
+            let mut file = locked.file();
             file.set_len(0)?;
             file.rewind()?;
             writeln!(file, "{}", std::process::id())
         };
         // The holder's name is a courtesy: on a full disk the lock must still be taken, to make room.
         let _ = record();
-        Ok(Self { _file: file })
+        Ok(Self { _file: locked })
     }
 
     /// Takes a lock that readers share. Returns `None` if there is no lock file, and so never was a writer.
     pub(super) fn share(path: &Path) -> Result<Option<Self>> {
         let name = path.display().to_string();
         let wrap = |error| FileError::wrap("lock", &name, None, error);
-        let mut file = match File::open(path) {
+        let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(wrap(error)),
         };
-        match file.try_lock_shared() {
-            Ok(()) => Ok(Some(Self { _file: file })),
-            Err(TryLockError::WouldBlock) => Err(is_locked(&name, &mut file)),
-            Err(TryLockError::Error(error)) => Err(wrap(error)),
+        match LockedFile::shared(file) {
+            Ok(locked) => Ok(Some(Self { _file: locked })),
+            Err((mut file, TryLockError::WouldBlock)) => Err(is_locked(&name, &mut file)),
+            Err((_, TryLockError::Error(error))) => Err(wrap(error)),
         }
     }
 }

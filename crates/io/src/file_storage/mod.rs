@@ -25,6 +25,8 @@ mod ring_batch;
 #[cfg(target_os = "linux")]
 mod ring_pipeline;
 mod system;
+#[cfg(target_os = "linux")]
+mod thread_time;
 mod waiting;
 
 use std::any::Any;

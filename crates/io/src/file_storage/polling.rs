@@ -4,8 +4,6 @@ use std::cell::RefCell;
 use std::io::Result;
 use std::time::{Duration, Instant};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use super::file_handle::FileHandle;
 use super::open_file::OpenFile;
 use super::options::ReadWait;
@@ -13,6 +11,7 @@ use super::poll_budget::PollBudget;
 use super::poll_pause::PollPause;
 use super::ring::Ring;
 use super::ring_batch::read_batch;
+use super::thread_time::cpu_time_ns;
 use crate::ReadRequest;
 use crate::sync::thread;
 
@@ -91,10 +90,4 @@ fn yield_until(end: Instant, pause: &PollPause) -> bool {
         return false;
     }
     now < end
-}
-
-/// Processor time that this thread has used, in nanoseconds.
-fn cpu_time_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -141,7 +141,10 @@ impl Follower {
         let snapshot = world.db.snapshot();
         let snapshot = snapshot.map_err(|error| world.stop(&error, "copying a snapshot"))?;
         self.copy = durable_states(world, &snapshot)?;
-        self.copied.fill(snapshot.log_position());
+        for (number, copied) in self.copied.iter_mut().enumerate() {
+            let keyspace = snapshot.keyspace(&name(number));
+            *copied = keyspace.map_or(snapshot.log_position(), |keyspace| keyspace.log_position());
+        }
         self.position = Some(snapshot.log_position());
         Ok(())
     }
@@ -152,7 +155,8 @@ impl Follower {
         let found = durable_states(world, &snapshot)?;
         let places = world.shape.place(number, 0)..world.shape.place(number + 1, 0);
         self.copy[places.clone()].copy_from_slice(&found[places]);
-        self.copied[number] = snapshot.log_position();
+        let keyspace = snapshot.keyspace(&name(number));
+        self.copied[number] = keyspace.map_or(snapshot.log_position(), |keyspace| keyspace.log_position());
         Ok(())
     }
 

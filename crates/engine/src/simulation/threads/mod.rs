@@ -78,8 +78,11 @@ fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
         shape.be_followed(seed);
         Follower::new(shape.places(), shape.keyspaces.len(), seed)
     });
-    if planted_bugs.race.is_some_and(|race| !bugs::may_show(race, &shape)) {
-        return Ok(Summary::default());
+    if let Some(race) = planted_bugs.race {
+        if !bugs::may_show(race, &shape) {
+            return Ok(Summary::default());
+        }
+        bugs::focus(race, &mut shape);
     }
     let mut storage = SimulatedStorage::new(rng.random());
     let clock = SimulatedClock::default();

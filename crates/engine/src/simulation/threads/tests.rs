@@ -12,6 +12,15 @@ fn seeds_find_nothing() {
 }
 
 #[test]
+fn seeds_that_once_failed() {
+    for seed in [2_053_305, 2_068_628, 2_073_520, 2_080_220] {
+        if let Err(failure) = run(seed, &Options::default()) {
+            panic!("seed {seed}: {failure}");
+        }
+    }
+}
+
+#[test]
 fn a_seed_replays_exactly() {
     for seed in 0..4 {
         let first = run(seed, &Options::default());

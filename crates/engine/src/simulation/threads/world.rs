@@ -24,11 +24,14 @@ pub(super) const KINDS: usize = 25;
 const UNANSWERED_MAX: u32 = 8;
 
 /// Weights of the kinds of operation of clients.
-const WEIGHTS: [u32; KINDS] =
+pub(super) const WEIGHTS: [u32; KINDS] =
     [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 6, 4];
 
 /// The kind that drops a keyspace.
 const DROP_KEYSPACE: usize = 10;
+
+/// The kind that changes plans.
+pub(super) const CHANGE_PLAN: usize = 15;
 
 /// The kind that scans a keyspace or its prefixes.
 pub(super) const ITERATE: usize = 20;
