@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use crate::programs::Programs;
-use crate::{checks, python, shell, tidy};
+use crate::{c, checks, python, shell, tidy};
 
 /// One check: its name and what it runs.
 type Step = (&'static str, fn() -> Result<(), String>);
@@ -32,7 +32,9 @@ const STEPS: &[Step] = &[
     ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
     ("bench-smoke", || checks::bench_smoke(command()?, "32MiB")),
     ("redis", || checks::redis(command()?)),
-    ("python", python::test),
+    ("python", || python::test(false)),
+    // Built with the package for Python, so after it.
+    ("c", c::test),
     // Only this step tests the optimized code.
     ("test-optimized", || {
         shell::run("cargo test --release --package alluvium-index --package alluvium-cache --tests")

@@ -3,6 +3,7 @@
 //! Exit codes: 0 success, 1 a check failed, 2 wrong usage.
 #![forbid(unsafe_code)]
 
+mod c;
 mod checks;
 mod ci;
 #[cfg(feature = "trials")]
@@ -75,9 +76,21 @@ enum Command {
     /// Tests of the crates with unsafe code under valgrind, if it is installed
     Valgrind,
     /// The Python package, built and tested in a fresh virtual environment, if python3 and a package index are there
-    Python,
+    Python {
+        /// Also install Spark, Ray and Dask, about a gigabyte that is kept, and run the tests that need them and Java
+        #[arg(long)]
+        connectors: bool,
+    },
     /// Wheels of the Python package for manylinux on x86-64 and aarch64, and its source distribution
     PythonWheels,
+    /// The C library: its header, its tests and the example in Go, also under valgrind, as far as the tools are there
+    C,
+    /// The C library, optimized, with its header and its file for pkg-config
+    CInstall {
+        /// Where to: the directory that gets `lib` and `include`
+        #[arg(long, default_value = "/usr/local")]
+        prefix: std::path::PathBuf,
+    },
     /// Every benchmark at a small size: shows that they run and that their answers are right
     BenchSmoke,
 }
@@ -106,8 +119,10 @@ fn main() -> ExitCode {
         Command::Aarch64 => checks::aarch64(),
         Command::Miri => checks::miri(),
         Command::Valgrind => checks::valgrind(),
-        Command::Python => python::test(),
+        Command::Python { connectors } => python::test(connectors),
         Command::PythonWheels => python::wheels(),
+        Command::C => c::test(),
+        Command::CInstall { prefix } => c::install(&prefix),
         Command::BenchSmoke => checks::bench_and_compare_smoke(),
     };
     match outcome {

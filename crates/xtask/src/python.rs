@@ -12,7 +12,11 @@ const IS_SUITABLE: &str = "import sys, venv; sys.exit(sys.version_info < (3, 11)
 const UNWIND: &str = "gcc_unwind";
 
 /// What the tests need beside the package; the package names them as its extra `test`, too.
-const TEST_PACKAGES: [&str; 3] = ["pytest", "numpy", "pyarrow"];
+const TEST_PACKAGES: [&str; 6] = ["pytest", "numpy", "pyarrow", "pandas", "polars", "datasketch>=2,<3"];
+
+/// What the tests of the connectors need beside that; the package names them as extras, too.
+const CONNECTOR_PACKAGES: [&str; 4] =
+    ["pyspark>=4,<5", "ray[data]>=2.40", "dask[dataframe]>=2024.8", "pandas"];
 
 /// The targets of wheels, and what zig calls them with the C library of manylinux2014.
 const WHEEL_TARGETS: [(&str, &str); 2] = [
@@ -23,24 +27,27 @@ const WHEEL_TARGETS: [(&str, &str); 2] = [
 /// Builds the wheel, installs it into a fresh virtual environment and runs its tests there. Skipped with a message if
 /// there is no suitable Python, or nothing to install packages from.
 ///
-/// The profile is that of tests, since optimizing would take longer than the tests themselves.
-pub fn test() -> Result<(), String> {
+/// With `connectors`, the environment is one that stays, with Spark, Ray and Dask; without these, their tests are
+/// skipped. The profile is that of tests, since optimizing would take longer than the tests themselves.
+pub fn test(connectors: bool) -> Result<(), String> {
     let Some(tools) = tools(&["maturin"])? else { return Ok(()) };
     let wheels = directory("wheels");
     build(&tools, &wheels, &["build", "--quiet", "--profile", "dev"], &[])?;
-    test_wheel(&only_wheel(&wheels)?)
+    let wheel = only_wheel(&wheels)?;
+    if !connectors {
+        return test_wheel(&wheel);
+    }
+    let kept = Environment::kept("connectors")?;
+    match kept.install(&TEST_PACKAGES)? && kept.install(&CONNECTOR_PACKAGES)? {
+        true => kept.test(&wheel),
+        false => Ok(()),
+    }
 }
 
 /// Installs a wheel into a fresh virtual environment and runs the tests there.
 fn test_wheel(wheel: &str) -> Result<(), String> {
     let fresh = Environment::made("test")?;
-    if !fresh.install(&TEST_PACKAGES)? {
-        return Ok(());
-    }
-    fresh.run("install the wheel", &["-m", "pip", "install", "--quiet", "--no-deps", wheel])?;
-    // Not from the sources: what is tested is what was installed.
-    let tests = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "crates/python/tests"];
-    fresh.run("tests of the package", &tests)
+    if fresh.install(&TEST_PACKAGES)? { fresh.test(wheel) } else { Ok(()) }
 }
 
 /// Builds the wheels for all targets, and the source distribution, into `target/python/dist`, and tests the wheel of
@@ -158,6 +165,15 @@ impl Environment {
             println!("python: skipped, pip can't install {} here", packages.join(", "));
         }
         Ok(status.success())
+    }
+
+    /// Installs a wheel and runs the tests.
+    fn test(&self, wheel: &str) -> Result<(), String> {
+        let install = ["-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", wheel];
+        self.run("install the wheel", &install)?;
+        // Not from the sources: what is tested is what was installed.
+        let tests = ["-P", "-m", "pytest", "-q", "-p", "no:cacheprovider", "crates/python/tests"];
+        self.run("tests of the package", &tests)
     }
 
     fn run(&self, name: &str, arguments: &[&str]) -> Result<(), String> {

@@ -44,8 +44,8 @@ pub enum Kind {
 }
 
 /// Planted bugs that take hundreds of seeds or more: minutes on few processors.
-const RARE_BUGS: [&str; 4] =
-    ["groups-beside-log", "drop-without-sync", "drop-beside-snapshots", "clear-untold"];
+const RARE_BUGS: [&str; 5] =
+    ["groups-beside-log", "drop-without-sync", "drop-beside-snapshots", "clear-untold", "end-new-chains"];
 /// Seeds between the starts of two trials.
 const TRIAL_SEEDS: u64 = 1_000_000;
 
@@ -195,15 +195,26 @@ impl Tally {
     }
 }
 
+/// One seed in this number is run twice by one thread, and has to do the same: otherwise no failure could be replayed.
+const SEEDS_PER_REPEAT: u64 = 16;
+
 fn run_seed(seed: u64, kind: Kind, planted_bug: Option<&str>) -> Result<Work, String> {
     let options = simulation::Options { planted_bug: planted_bug.map(str::to_owned) };
     let mut work = Work::default();
     if kind != Kind::Threads {
-        let outcome = std::panic::catch_unwind(|| simulation::run(seed, &options));
-        let summary = match outcome {
-            Ok(outcome) => outcome.map_err(|failure| failure.to_string())?,
-            Err(_) => return Err("it panicked (message above)".to_owned()),
+        let run = || match std::panic::catch_unwind(|| simulation::run(seed, &options)) {
+            Ok(outcome) => outcome.map_err(|failure| failure.to_string()),
+            Err(_) => Err("it panicked (message above)".to_owned()),
         };
+        let summary = run()?;
+        if planted_bug.is_none() && seed.is_multiple_of(SEEDS_PER_REPEAT) {
+            let again = run()?;
+            if again != summary {
+                return Err(format!(
+                    "the seed did something else when repeated: {summary:?}, then {again:?}"
+                ));
+            }
+        }
         (work.operations, work.crashes) = (summary.operations, summary.crashes);
         work.checksum = checksum64(format!("{summary:?}").as_bytes(), seed);
     }

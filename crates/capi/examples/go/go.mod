@@ -1,0 +1,3 @@
+module example.com/alluvium-example
+
+go 1.21
