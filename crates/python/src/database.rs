@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use alluvium::{BackupOptions, CheckpointOptions, Health, KeyspaceOptions, PrefixRule};
+use alluvium::{BackupOptions, CheckpointOptions, Health, KeyspaceOptions};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde::Serialize;
@@ -122,22 +122,8 @@ impl Database {
         plan: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Keyspace> {
         let of = Self::of(&slf, py)?.clone();
-        let rule = match (delimiter.as_ref().map(|delimiter| delimiter.as_slice()), prefix_bytes) {
-            (Some(&[byte]), None) => Some(PrefixRule::Delimiter { byte }),
-            (None, Some(bytes)) => Some(PrefixRule::Length { bytes }),
-            (None, None) => None,
-            (Some(_), None) => return Err(failure::settings(py, "a delimiter is one byte")),
-            (Some(_), Some(_)) => {
-                return Err(failure::settings(py, "give delimiter or prefix_bytes, not both"));
-            }
-        };
-        let mut options = rule.map(KeyspaceOptions::semi_sorted);
-        if listed_prefixes {
-            options = options.map(KeyspaceOptions::with_listed_prefixes);
-            if options.is_none() {
-                return Err(failure::settings(py, "listed_prefixes needs delimiter or prefix_bytes"));
-            }
-        }
+        let order = settings::order(py, delimiter.as_ref(), prefix_bytes, listed_prefixes)?;
+        let mut options = order.map(|order| KeyspaceOptions { order, ..KeyspaceOptions::default() });
         if let Some(plan) = plan {
             options = Some(options.unwrap_or_default().with_plan(settings::plan(plan)?));
         }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use alluvium::{Corruption, Error};
+use alluvium::{BuildPart, Corruption, Error};
 use alluvium_cache::{BuildError, IncrementError, SurviveError, TooLarge};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -114,6 +114,18 @@ fn refused_by_system(py: Python<'_>, message: &str, context: &str, errno: Option
     })
 }
 
+/// The name of a part, as `hash_key`.
+fn snake_case(part: BuildPart) -> String {
+    let mut name = String::new();
+    for letter in format!("{part:?}").chars() {
+        if letter.is_ascii_uppercase() && !name.is_empty() {
+            name.push('_');
+        }
+        name.push(letter.to_ascii_lowercase());
+    }
+    name
+}
+
 impl Raised for Error {
     fn raised(self, py: Python<'_>) -> PyErr {
         let message = self.to_string();
@@ -178,6 +190,12 @@ impl Raised for Error {
             Self::NumberOverflow { .. } => plain(py, "NumberOverflowError", &message),
             Self::Backup { .. } => plain(py, "BackupError", &message),
             Self::Closed => plain(py, "ClosedError", &message),
+            Self::Build(what) => exception(py, "BuildError", &message, |given| {
+                given.set_item("file", &what.file)?;
+                given.set_item("part", snake_case(what.part))?;
+                given.set_item("expected", &what.expected)?;
+                given.set_item("found", &what.found)
+            }),
             _ => plain(py, "AlluviumError", &message),
         }
     }

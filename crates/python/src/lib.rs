@@ -10,6 +10,8 @@
 #![forbid(unsafe_code)]
 
 mod batches;
+mod build;
+mod build_job;
 mod bytes_like;
 mod cache;
 mod columns;
@@ -21,7 +23,9 @@ mod iterator;
 mod keyspace;
 mod metadata;
 mod opened;
+mod scan;
 mod settings;
+mod shard_writer;
 mod snapshot;
 mod write_batch;
 
@@ -39,6 +43,10 @@ mod _native {
     #[pymodule_export]
     use super::_note_fork;
     #[pymodule_export]
+    use super::build::{abort_build, adopt, build_shards, check_build, commit_build, versions};
+    #[pymodule_export]
+    use super::build_job::BuildJob;
+    #[pymodule_export]
     use super::cache::Cache;
     #[pymodule_export]
     use super::database::{Database, backups, open, repair, restore};
@@ -48,6 +56,8 @@ mod _native {
     use super::iterator::ItemIterator;
     #[pymodule_export]
     use super::keyspace::Keyspace;
+    #[pymodule_export]
+    use super::shard_writer::ShardWriter;
     #[pymodule_export]
     use super::snapshot::{KeyspaceSnapshot, Snapshot};
     #[pymodule_export]

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use alluvium::{Builder, Codec, Db, Durability, Plan, PlanChoice, ReadWait, RepairOptions, Workload};
+use alluvium::{
+    Builder, Codec, Db, Durability, Order, Plan, PlanChoice, PrefixRule, ReadWait, RepairOptions, Workload,
+};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
+use crate::bytes_like::BytesLike;
 use crate::failure::{self, OrRaise};
 
 /// A builder for the database in `path` with all `options`.
@@ -85,6 +88,26 @@ pub fn plan(value: &Bound<'_, PyAny>) -> PyResult<Plan> {
         Err(_) => Plan::from_json(&py.import("json")?.call_method1("dumps", (value,))?.extract::<String>()?),
     };
     plan.map_err(alluvium::Error::from).or_raise(py)
+}
+
+/// The order of the items in a keyspace, if one is chosen.
+pub fn order(
+    py: Python<'_>,
+    delimiter: Option<&BytesLike<'_>>,
+    prefix_bytes: Option<u16>,
+    lists_prefixes: bool,
+) -> PyResult<Option<Order>> {
+    let prefix = match (delimiter.map(BytesLike::as_slice), prefix_bytes) {
+        (Some(&[byte]), None) => PrefixRule::Delimiter { byte },
+        (None, Some(bytes)) => PrefixRule::Length { bytes },
+        (None, None) if lists_prefixes => {
+            return Err(failure::settings(py, "listed_prefixes needs delimiter or prefix_bytes"));
+        }
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(failure::settings(py, "a delimiter is one byte")),
+        (Some(_), Some(_)) => return Err(failure::settings(py, "give delimiter or prefix_bytes, not both")),
+    };
+    Ok(Some(Order::SemiSorted { prefix, lists_prefixes }))
 }
 
 fn plan_choice(value: &Bound<'_, PyAny>) -> PyResult<PlanChoice> {

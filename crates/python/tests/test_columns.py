@@ -85,6 +85,8 @@ def test_wrong_columns(db):
     pa = pytest.importorskip("pyarrow")
     with pytest.raises(ValueError, match="must not be null"):
         db.put_arrow(pa.array([b"a", None]), pa.array([b"1", b"2"]))
+    with pytest.raises(ValueError, match="must not be null"):
+        db.put_arrow([None], [b"1"])
     with pytest.raises(TypeError, match="int64"):
         db.put_arrow(pa.array([1]), pa.array([b"1"]))
     with pytest.raises(alluvium_db.TooLargeError):

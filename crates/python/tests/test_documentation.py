@@ -71,8 +71,9 @@ def test_the_examples_of_the_readme_run(tmp_path, monkeypatch):
     examples = re.findall(r"^```python\n(.*?)^```", README.read_text(), re.MULTILINE | re.DOTALL)
     assert len(examples) >= 5
     for number, example in enumerate(examples):
-        if "import pyarrow" in example:
-            pytest.importorskip("pyarrow")
+        for package in ("pyarrow", "datasketch"):
+            if package in example:
+                pytest.importorskip(package)
         exec(compile(example, f"README.md, example {number}", "exec"), {})
 
 

@@ -7,7 +7,8 @@
 [b'value', None]
 
 Batches are the fast way: ``put_many``, ``get_many``, ``put_arrow``, ``get_arrow``, ``put_fixed``, ``get_fixed``. The
-modules ``aio``, ``dbm`` and ``cache`` have other faces; ``errors`` has the exceptions.
+modules ``aio``, ``dbm`` and ``cache`` have other faces; ``bulk``, ``spark`` and ``ray`` build data in parallel;
+``errors`` has the exceptions.
 """
 
 from __future__ import annotations
@@ -18,37 +19,53 @@ from collections.abc import Mapping, MutableMapping
 from . import errors
 from ._native import (
     Batch,
+    BuildJob,
     Cache,
     Database,
     Ingest,
     ItemIterator,
     Keyspace,
     KeyspaceSnapshot,
+    ShardWriter,
     Snapshot,
     _note_fork,
+    abort_build,
+    adopt,
     backups,
+    build_shards,
+    check_build,
+    commit_build,
     open,
     repair,
     restore,
+    versions,
 )
 from .errors import *  # noqa: F403
 from .transaction import Transaction
 
 __all__ = [
     "Batch",
+    "BuildJob",
     "Cache",
     "Database",
     "Ingest",
     "ItemIterator",
     "Keyspace",
     "KeyspaceSnapshot",
+    "ShardWriter",
     "Snapshot",
     "Transaction",
+    "abort_build",
+    "adopt",
     "backups",
+    "build_shards",
+    "check_build",
+    "commit_build",
     "errors",
     "open",
     "repair",
     "restore",
+    "versions",
     *errors.__all__,
 ]
 

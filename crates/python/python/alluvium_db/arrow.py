@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ def _chunk(column: Any, what: str) -> pyarrow.Array:
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if column.null_count:
+        raise ValueError(f"{what} must not be null: {column.null_count} of {len(column)} are")
     types = pa.types
     is_binary = (
         types.is_binary(column.type)
@@ -46,8 +49,6 @@ def _chunk(column: Any, what: str) -> pyarrow.Array:
             column = column.cast(pa.large_binary())
         else:
             raise TypeError(f"{what} of type {column.type}: give binary or text elements")
-    if column.null_count:
-        raise ValueError(f"{what} must not be null: {column.null_count} of {len(column)} are")
     return column
 
 
@@ -74,3 +75,28 @@ def get(source: Any, keys: Any) -> pyarrow.Array:
     data, offsets, present = source._get_columns(_column(array))
     buffers = [pa.py_buffer(present), pa.py_buffer(offsets), pa.py_buffer(data)]
     return pa.Array.from_buffers(pa.large_binary(), len(array), buffers)
+
+
+def shards_of(job: Any, keys: Any) -> pyarrow.Array:
+    """The shards of a column of keys: see :meth:`BuildJob.shards_of_arrow`."""
+    pa = _pyarrow()
+    array = _chunk(keys, "keys")
+    shards = job._shards_of_column(_column(array))
+    return pa.Array.from_buffers(pa.uint32(), len(array), [None, pa.py_buffer(shards)])
+
+
+def scan(source: Any, rows: int) -> Iterator[pyarrow.RecordBatch]:
+    """All items as record batches: see :meth:`Keyspace.scan_arrow`."""
+    pa = _pyarrow()
+
+    def batches(found: Any) -> Iterator[pyarrow.RecordBatch]:
+        for count, *columns in found:
+            yield pa.record_batch(
+                [
+                    pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(offsets), pa.py_buffer(data)])
+                    for data, offsets in columns
+                ],
+                names=["key", "value"],
+            )
+
+    return batches(source._scan_columns(rows))

@@ -29,6 +29,7 @@ __all__ = [
     "NotANumberError",
     "NumberOverflowError",
     "BackupError",
+    "BuildError",
     "ClosedError",
     "ForkedError",
 ]
@@ -146,6 +147,15 @@ class NumberOverflowError(AlluviumError, OverflowError):
 
 class BackupError(AlluviumError):
     """The directory of backups does not fit the request."""
+
+
+class BuildError(AlluviumError):
+    """A part of a bulk build does not fit the others. Attributes: ``file``, ``part``, ``expected``, ``found``.
+
+    ``part`` says in which respect: "manifest" (not finished or not committed, or finished already), "job",
+    "keyspace", "order", "hash_key" (fingerprints), "shard_count", "shard", "plan", "range", "files", "size",
+    "checksum", or "key" (a key of another shard).
+    """
 
 
 class ClosedError(AlluviumError):
