@@ -7,6 +7,7 @@
 
 pub mod documents;
 pub mod engine;
+mod hot_hits;
 pub mod items;
 pub mod memcached;
 pub mod options;

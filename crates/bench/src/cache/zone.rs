@@ -11,6 +11,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt as _, SeedableRng};
 
 use super::documents::{KEY_BYTES, Maker, key};
+use super::hot_hits;
 use super::items::wrong;
 use super::memcached::Memcached;
 use super::options::{CacheOptions, TraceKind};
@@ -49,13 +50,24 @@ pub fn run(options: &CacheOptions, report: &mut Report) -> Result<(), BenchError
     let compressed = plain
         .clone()
         .compressed(Compressed { codec: options.zone_codec(), hot_percent: options.hot_percent });
+    let mut ours = Vec::new();
     for (case, builder) in [("plain", plain), ("compressed", compressed)] {
         let resident_bytes_before = resident_bytes();
         let cache = builder.build().map_err(refused)?;
-        cases.push((case, trace.run(&mut Ours { cache, memory, resident_bytes_before })?));
+        let mut subject = Ours { cache, memory, resident_bytes_before };
+        cases.push((case, trace.run(&mut subject)?));
+        ours.push(subject.cache);
     }
+    let hot_hits = hot_hits::measure(&maker, &ours[0], &ours[1], (0..keys).map(|rank| trace.key_of(rank)))?;
     for (case, measured) in &cases {
-        report.add(trace.measurement(case, payload, measured, &cases))?;
+        let hot_hit_ns = hot_hits.as_ref().and_then(|hits| match *case {
+            "plain" => Some(hits.plain_ns),
+            "compressed" => Some(hits.compressed_ns),
+            _ => None,
+        });
+        let ratio = hot_hits.as_ref().filter(|_| *case == "compressed").map(|hits| hits.ratio);
+        let measurement = trace.measurement(case, payload, measured, &cases);
+        report.add(measurement.metric("hot_hit_ns", hot_hit_ns).metric("hot_hit_ratio_to_cache", ratio))?;
     }
     Ok(())
 }
@@ -234,8 +246,12 @@ impl Trace<'_> {
         if self.options.trace == Some(TraceKind::Switch) && quarter == 2 {
             return random.random_range(0..self.keys);
         }
-        // Popularity is independent of the order in which keys were set.
-        (u64::from(self.zipf.draw(random)) * 0x9e37_79b1 + 17) % self.keys
+        self.key_of(u64::from(self.zipf.draw(random)))
+    }
+
+    /// The number of the key of this popularity, the highest first, independent of the order in which keys were set.
+    fn key_of(&self, rank: u64) -> u64 {
+        (rank * 0x9e37_79b1 + 17) % self.keys
     }
 
     fn measurement(

@@ -10,9 +10,8 @@ use alluvium_bench::store::bytes_written;
 use alluvium_model::{Filter, Index};
 
 use super::Scale;
+use super::stored::{KEY_BYTES, device_reads, key};
 
-/// Bytes of a key.
-const KEY_BYTES: usize = 16;
 /// Gets that are timed and whose reads are counted.
 const GETS: u64 = 50_000;
 
@@ -126,26 +125,16 @@ fn measure_in(
     Ok(all)
 }
 
-fn key(number: u64, seed: u64) -> [u8; KEY_BYTES] {
-    let mut key = [0; KEY_BYTES];
-    key[..8].copy_from_slice(&mix(number ^ seed << 48).to_le_bytes());
-    key
-}
-
 /// Reads of pages and of indexes for a get, and gets a second.
 fn gets(
     db: &Db,
     keyspace: &Keyspace,
     key: impl Fn(u64) -> [u8; KEY_BYTES],
 ) -> Result<(f64, f64), BenchError> {
-    let reads = || {
-        let stats = db.stats();
-        stats.traffic.page_reads + stats.memory_limit.index_reads
-    };
-    let (before, start) = (reads(), Instant::now());
+    let (before, start) = (device_reads(db), Instant::now());
     for number in 0..GETS {
         keyspace.get(key(number))?;
     }
     let seconds = start.elapsed().as_secs_f64();
-    Ok(((reads() - before) as f64 / GETS as f64, GETS as f64 / seconds))
+    Ok(((device_reads(db) - before) as f64 / GETS as f64, GETS as f64 / seconds))
 }

@@ -44,6 +44,7 @@ mod slb_2_12;
 mod slb_2_7;
 mod slb_2_8;
 mod slim_9;
+mod stored;
 mod traces;
 mod wu;
 mod wu_3_10;
@@ -53,6 +54,7 @@ mod wu_3_15;
 mod wu_3_5;
 mod wu_3_7;
 mod wu_4_11;
+mod wu_4_13;
 mod wu_4_5;
 mod wu_4_7;
 #[cfg(target_os = "linux")]
@@ -145,6 +147,7 @@ const FIGURES: &[(&str, Draw)] = &[
     ("wu-4.5", wu_4_5::draw),
     ("wu-4.7", wu_4_7::draw),
     ("wu-4.11", wu_4_11::draw),
+    ("wu-4.13", wu_4_13::draw),
     #[cfg(target_os = "linux")]
     ("wu-5.1", wu_5_1::draw),
     #[cfg(target_os = "linux")]
