@@ -59,7 +59,7 @@ mod tests {
     /// A log that is filled at an even rate keeps each item for as long as its memory takes to fill.
     #[test]
     fn the_benchmark_is_the_time_that_an_item_stays() {
-        let log = CircularLog::new(1 << 16, 4096, 47).unwrap();
+        let log = CircularLog::new(1 << 16, 4096, 47, false).unwrap();
         let mut locality = Locality::default();
         let mut latest = None;
         for step in 0..5000_u64 {

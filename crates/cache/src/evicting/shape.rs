@@ -180,7 +180,8 @@ impl Shape {
     /// The system's error if it refuses the memory.
     pub(super) fn logs(&self, position_bits: u32) -> io::Result<Logs> {
         let log = |number: usize| {
-            CircularLog::new(self.log_bytes[number], self.item_bytes_max[number], position_bits)
+            let (bytes, item_bytes_max) = (self.log_bytes[number], self.item_bytes_max[number]);
+            CircularLog::new(bytes, item_bytes_max, position_bits, self.tiers.is_some())
         };
         Ok(Logs {
             logs: [log(MAIN)?, log(PROBATION)?],

@@ -36,8 +36,22 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// The system's error if it refuses the memory.
     pub fn new(len: usize) -> io::Result<Self> {
-        let bytes = Self::mapped_bytes(len);
-        let mapping = super::mapped::Mapping::anonymous(bytes, super::Pages::Huge)?;
+        Self::with_pages(len, super::Pages::Huge)
+    }
+
+    /// As [`new`](Self::new), for an array whose used part begins small and doubles: the first 2 MiB have small pages,
+    /// so that no more is resident than is used.
+    ///
+    /// # Errors
+    /// The system's error if it refuses the memory.
+    pub fn doubling(len: usize) -> io::Result<Self> {
+        let array = Self::with_pages(len, super::Pages::AsUsed)?;
+        array.mapping.use_huge_pages(super::HUGE_PAGE_BYTES, 0, Self::mapped_bytes(len));
+        Ok(array)
+    }
+
+    fn with_pages(len: usize, pages: super::Pages) -> io::Result<Self> {
+        let mapping = super::mapped::Mapping::anonymous(Self::mapped_bytes(len), pages)?;
         let elements = std::ptr::NonNull::slice_from_raw_parts(mapping.start().cast(), len);
         Ok(Self { mapping, elements })
     }
@@ -72,6 +86,11 @@ impl<T: Element> Array<T> {
     /// `len` blank elements.
     pub fn new(len: usize) -> io::Result<Self> {
         Ok(Self { elements: (0..len).map(|_| T::blank()).collect() })
+    }
+
+    /// The same.
+    pub fn doubling(len: usize) -> io::Result<Self> {
+        Self::new(len)
     }
 
     /// Does nothing: the memory is freed with the array.

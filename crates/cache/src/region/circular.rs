@@ -10,8 +10,10 @@ use crate::sync::{AtomicU64, Ordering, fence};
 use super::position::{Layout, Position};
 
 /// A log that is smaller than its ring may have this many pieces resident besides its items: the one that has the head,
-/// one that is not complete yet, and the one after the tail.
+/// and after the tail a whole one and the rest of the one where that ends.
 const TRIM_MARGIN: u64 = 3;
+/// The parts of a ring in which it is returned, unless they would be larger than huge pages.
+const TRIM_PIECES: usize = 32;
 
 /// Items one after another, in a circle. There is one writer; readers check with [`contains`](Self::contains) whether
 /// what they read was still present.
@@ -36,11 +38,13 @@ pub(crate) struct CircularLog {
 
 impl CircularLog {
     /// An empty log of `capacity` bytes for items of at most `window` bytes, both multiples of a page, with positions
-    /// of `position_bits`.
+    /// of `position_bits`. If it is to be [trimmed](Self::trim), it has huge pages only if they are as small as the
+    /// pieces that are returned: the system would make the others whole again.
     ///
     /// # Errors
     /// The system's error if it refuses the memory.
-    pub fn new(capacity: usize, window: usize, position_bits: u32) -> io::Result<Self> {
+    pub fn new(capacity: usize, window: usize, position_bits: u32, is_trimmed: bool) -> io::Result<Self> {
+        let has_huge_pages = !is_trimmed || capacity / TRIM_PIECES >= HUGE_PAGE_BYTES;
         Ok(Self {
             ring: Ring::new(capacity, window, Pages::AsUsed)?,
             layout: Layout::new((capacity / UNIT_BYTES) as u64, position_bits),
@@ -51,7 +55,7 @@ impl CircularLog {
             scouted: AtomicU64::new(0),
             limit: AtomicU64::new((capacity / UNIT_BYTES) as u64),
             released: AtomicU64::new((capacity / UNIT_BYTES) as u64),
-            huge_from: AtomicU64::new(huge_from(capacity)),
+            huge_from: AtomicU64::new(if has_huge_pages { huge_from(capacity) } else { u64::MAX }),
         })
     }
 
@@ -192,7 +196,7 @@ impl CircularLog {
 
     /// The words that are returned at a time: some thousandths of a large log, and a huge page if it is large.
     fn trim_words(&self) -> u64 {
-        let bytes = self.layout.capacity() as usize * UNIT_BYTES / 32;
+        let bytes = self.layout.capacity() as usize * UNIT_BYTES / TRIM_PIECES;
         let bytes =
             if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { bytes.next_multiple_of(PAGE_BYTES) };
         (bytes / UNIT_BYTES) as u64
@@ -215,14 +219,18 @@ impl CircularLog {
         if words < piece {
             return;
         }
-        let release = |from: u64, words: u64| {
-            self.ring.release(from as usize * UNIT_BYTES, words as usize * UNIT_BYTES);
+        // Whole pieces only: of a huge page in part, the system would make the rest resident again.
+        let release = |from: u64, end: u64| {
+            let from = from.next_multiple_of(piece);
+            if from < end {
+                self.ring.release(from as usize * UNIT_BYTES, (end - from) as usize * UNIT_BYTES);
+            }
         };
         match end.checked_sub(words) {
-            Some(start) => release(start, words),
+            Some(start) => release(start, end),
             None => {
                 release(0, end);
-                release(capacity - (words - end), words - end);
+                release(capacity - (words - end), capacity);
             }
         }
         self.released.store(end, Ordering::Relaxed);
@@ -264,5 +272,55 @@ pub(crate) fn copy_words(from: (&CircularLog, Position), to: (&CircularLog, Posi
     let target = to.0.ring.run(to.0.layout.unit(to.1), count);
     for (source, target) in source.zip(target) {
         target.store(source.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(miri), not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Resident bytes of the ring, of which parts may have advice of their own.
+    fn resident_bytes(log: &CircularLog) -> usize {
+        let start = std::ptr::from_ref(log.ring.word(0)).addr();
+        let ring = start..start + log.layout.capacity() as usize * UNIT_BYTES;
+        let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let (mut is_within, mut kibibytes) = (false, 0);
+        for line in maps.lines() {
+            if let Some((from, _)) = line.split_once('-')
+                && let Ok(from) = usize::from_str_radix(from, 16)
+            {
+                is_within = ring.contains(&from);
+            } else if let Some(rss) = line.strip_prefix("Rss:").filter(|_| is_within) {
+                kibibytes += rss.trim().trim_end_matches(" kB").parse::<usize>().unwrap();
+            }
+        }
+        kibibytes << 10
+    }
+
+    /// Rings with and without huge pages, of a size that is no multiple of one, too.
+    #[test]
+    fn no_more_is_resident_than_was_said() {
+        const STEP: usize = 4096;
+        for (capacity, limit) in [(12 << 20, 3 << 20), ((66 << 20) + 12_288, 9 << 20), (80 << 20, 40 << 20)] {
+            let log = CircularLog::new(capacity, 1 << 20, 47, true).unwrap();
+            let append = |bytes: usize| {
+                for _ in 0..bytes / STEP {
+                    while log.free() < (STEP / UNIT_BYTES) as u64 {
+                        log.advance_head(STEP / UNIT_BYTES);
+                    }
+                    let unit = log.layout.unit(log.reserve(STEP / UNIT_BYTES));
+                    log.ring.copy_in(unit * UNIT_BYTES, &[7; STEP]);
+                }
+            };
+            append(2 * capacity);
+            log.set_limit((limit / UNIT_BYTES) as u64);
+            for _ in 0..100 {
+                append(capacity / 30);
+                log.trim();
+                let (resident, said) = (resident_bytes(&log), log.resident_bytes(log.limit()));
+                assert!(resident <= said, "{resident} bytes of {capacity}, {said} were said");
+                assert!(resident >= limit, "{resident} bytes of {capacity} for {limit}");
+            }
+        }
     }
 }

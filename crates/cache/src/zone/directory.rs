@@ -100,7 +100,7 @@ impl Directory {
     pub fn new(depth_max: u32) -> io::Result<Self> {
         let depth_max = depth_max.clamp(STRIPE_BITS, DEPTH_MAX);
         Ok(Self {
-            slots: Array::new(1 << depth_max)?,
+            slots: Array::doubling(1 << depth_max)?,
             depth: AtomicU32::new(STRIPE_BITS),
             depth_max,
             versions: (0..1 << STRIPE_BITS).map(|_| VersionCounter::new(0)).collect(),
