@@ -177,16 +177,22 @@ impl Section {
         (self.wants_filter() && !has_filter, index.is_none())
     }
 
-    /// Bytes that filter and index take in memory when both are loaded: known if they are, otherwise estimated from
-    /// above by their stored form. Fences are up to twice as large in memory, tags a sixteenth larger.
+    /// Bytes that filter and index take in memory when all that should be there is loaded: known if it is, otherwise
+    /// estimated from above by their stored form. Fences are up to twice as large in memory, tags a sixteenth larger.
+    /// A filter that stays on flash, or for which another table's answers, takes none.
     pub fn index_bytes_wanted(&self) -> u64 {
+        let wants_filter = self.wants_filter();
         let loaded = self.index.load();
-        match loaded.as_ref().filter(|index| index.is_whole()) {
+        match loaded.as_ref().filter(|index| index.is_whole() || !wants_filter) {
             Some(index) => {
                 let MemoryBytes { filter, index } = index.memory_bytes();
                 filter + index
             }
-            None => self.entry.filter.len + self.entry.filter.len / 16 + 2 * self.entry.index.len,
+            None => {
+                let filter =
+                    if wants_filter { self.entry.filter.len + self.entry.filter.len / 16 } else { 0 };
+                filter + 2 * self.entry.index.len
+            }
         }
     }
 

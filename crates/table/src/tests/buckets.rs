@@ -204,6 +204,25 @@ fn one_column_answers_for_tables_that_grow() {
     assert_eq!(column.read.count, 1);
 }
 
+/// Otherwise a limit would seem to be exhausted by filters that are not in memory.
+#[test]
+fn filters_that_stay_elsewhere_want_no_memory() {
+    let storage = MemoryStorage::default();
+    let items = fixed_items(30_000);
+    let filter_bytes = 2 * items.len() as u64;
+    let wanted = |table: &Table| table.sections()[0].index_bytes_wanted();
+    for on_flash in [true, false] {
+        let table = table(&storage, 7 + u64::from(on_flash), &items, spec(on_flash, Vec::new()));
+        assert_eq!(wanted(&table) >= filter_bytes, !on_flash, "{} bytes", wanted(&table));
+        table.load_indexes(table.sections()).unwrap();
+        assert_eq!(wanted(&table) >= filter_bytes, !on_flash, "{} bytes", wanted(&table));
+        // A younger table's filter answers for it.
+        table.sections()[0].set_covered();
+        table.sections()[0].drop_index();
+        assert!(wanted(&table) < filter_bytes, "{} bytes", wanted(&table));
+    }
+}
+
 #[test]
 fn buckets_are_97_percent_full() {
     let storage = MemoryStorage::default();
