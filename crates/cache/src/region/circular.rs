@@ -12,8 +12,10 @@ use super::position::{Layout, Position};
 /// A log that is smaller than its ring may have this many pieces resident besides its items: the one that has the head,
 /// and after the tail a whole one and the rest of the one where that ends.
 const TRIM_MARGIN: u64 = 3;
-/// The parts of a ring in which it is returned, unless they would be larger than huge pages.
-const TRIM_PIECES: usize = 32;
+/// A ring of at least this many huge pages is returned in these, a smaller one in this many pieces, which with the
+/// margin take 3 % of it.
+const HUGE_PIECES_MIN: usize = 32;
+const SMALL_PIECES: usize = 128;
 
 /// Items one after another, in a circle. There is one writer; readers check with [`contains`](Self::contains) whether
 /// what they read was still present.
@@ -44,7 +46,7 @@ impl CircularLog {
     /// # Errors
     /// The system's error if it refuses the memory.
     pub fn new(capacity: usize, window: usize, position_bits: u32, is_trimmed: bool) -> io::Result<Self> {
-        let has_huge_pages = !is_trimmed || capacity / TRIM_PIECES >= HUGE_PAGE_BYTES;
+        let has_huge_pages = !is_trimmed || capacity >= HUGE_PIECES_MIN * HUGE_PAGE_BYTES;
         Ok(Self {
             ring: Ring::new(capacity, window, Pages::AsUsed)?,
             layout: Layout::new((capacity / UNIT_BYTES) as u64, position_bits),
@@ -194,12 +196,15 @@ impl CircularLog {
         (words + TRIM_MARGIN * self.trim_words()).min(self.layout.capacity()) as usize * UNIT_BYTES
     }
 
-    /// The words that are returned at a time: some thousandths of a large log, and a huge page if it is large.
+    /// The words that are returned at a time: a huge page of a large log, some thousandths of a smaller one.
     fn trim_words(&self) -> u64 {
-        let bytes = self.layout.capacity() as usize * UNIT_BYTES / TRIM_PIECES;
-        let bytes =
-            if bytes >= HUGE_PAGE_BYTES { HUGE_PAGE_BYTES } else { bytes.next_multiple_of(PAGE_BYTES) };
-        (bytes / UNIT_BYTES) as u64
+        let bytes = self.layout.capacity() as usize * UNIT_BYTES;
+        let piece = if bytes >= HUGE_PIECES_MIN * HUGE_PAGE_BYTES {
+            HUGE_PAGE_BYTES
+        } else {
+            (bytes / SMALL_PIECES).next_multiple_of(PAGE_BYTES)
+        };
+        (piece / UNIT_BYTES) as u64
     }
 
     /// Writer: returns the memory of items before the head to the system, unless nearly all of the ring is in use.
@@ -314,8 +319,8 @@ mod tests {
             };
             append(2 * capacity);
             log.set_limit((limit / UNIT_BYTES) as u64);
-            for _ in 0..100 {
-                append(capacity / 30);
+            for _ in 0..1000 {
+                append(capacity / 300);
                 log.trim();
                 let (resident, said) = (resident_bytes(&log), log.resident_bytes(log.limit()));
                 assert!(resident <= said, "{resident} bytes of {capacity}, {said} were said");
