@@ -99,11 +99,12 @@ impl Builder {
     /// Resident bytes of everything: items, index, bookkeeping. Default 64 MiB, maximum 16 TiB.
     ///
     /// Memory becomes resident as items are added, whatever the limit. A log takes the 4 KiB pages that contain its
-    /// items; from 16 MiB on (half of a smaller log) it takes huge pages, the last of which may be used in part. The
-    /// index grows with the items, by a factor of four before a bucket would overflow. Right after that it takes up to
-    /// 160 bytes per item, or seven cells per item where items are stored in cells; at the limit it takes 12 bytes, or
-    /// a cell and a seventh. Its initial size is up to 256 KiB per partition. The set that finds it full first moves
-    /// its entries to a larger index, which takes some 25 ns per entry, while reads continue.
+    /// items; from 16 MiB on (half of a smaller log) it takes huge pages, the last of which may be used in part. Beside
+    /// a compressed zone only logs of 64 MiB and more do. The index grows with the items, by a factor of four before a
+    /// bucket would overflow. Right after that it takes up to 160 bytes per item, or seven cells per item where items
+    /// are stored in cells; at the limit it takes 12 bytes, or a cell and a seventh. Its initial size is up to 256 KiB
+    /// per partition. The set that finds it full first moves its entries to a larger index, which takes some 25 ns per
+    /// entry, while reads continue.
     pub fn memory_limit(mut self, bytes: usize) -> Self {
         self.memory_limit = bytes;
         self
