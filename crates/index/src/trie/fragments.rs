@@ -108,10 +108,6 @@ mod tests {
     use crate::trie::{Granularity, TrieBuilder, TrieConfig};
     use proptest::prelude::*;
 
-    /// Maximum keys of a trie. Few under Miri, because each lookup decodes the trie.
-    const KEYS: usize = if cfg!(miri) { 30 } else { 400 };
-    const ABSENT: usize = KEYS / 10;
-
     fn of(bits: u32, hashes: &[KeyHash]) -> Fragments {
         let mut fragments = Fragments::new(bits);
         hashes.iter().for_each(|&hash| fragments.push(hash));
@@ -121,8 +117,8 @@ mod tests {
     proptest! {
         #[test]
         fn beside_a_trie_they_answer_as_those_within_it(
-            mut hashes in prop::collection::vec(any::<u128>().prop_map(KeyHash), 1..KEYS),
-            absent in prop::collection::vec(any::<u128>().prop_map(KeyHash), ABSENT),
+            mut hashes in prop::collection::vec(any::<u128>().prop_map(KeyHash), 1..400),
+            absent in prop::collection::vec(any::<u128>().prop_map(KeyHash), 40),
             bits in 1u32..=64,
         ) {
             hashes.sort_unstable();
