@@ -155,7 +155,7 @@ fn under_valgrind(
     Ok(())
 }
 
-/// The structures of `bench index`. Each takes seconds, whatever the number of keys.
+/// The structures of `bench index`. Each takes seconds with few keys.
 const STRUCTURES: [&str; 10] = [
     "cuckoo",
     "hash-filter",

@@ -12,7 +12,7 @@ use super::cuckoo::{nanoseconds_each, rate_per_s};
 use super::trie::sorted_hashes;
 use crate::measurement::Measurement;
 
-/// Number of lookups that are timed.
+/// Maximum number of lookups that are timed.
 const LOOKUPS: usize = 2_000_000;
 const KEYS_PER_PAGE: u64 = 32;
 const RESOLUTION_BITS: u32 = 8;
@@ -24,7 +24,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     let hashes = sorted_hashes(config.keys, &mut random);
     let probes: Vec<u64> = match hashes.len() {
         0 => Vec::new(),
-        keys => (0..LOOKUPS).map(|_| hashes[random.random_range(0..keys)].high()).collect(),
+        keys => (0..config.lookups(LOOKUPS)).map(|_| hashes[random.random_range(0..keys)].high()).collect(),
     };
     let measure = |(case, aligned)| {
         let (fences, page_starts) = build(&hashes, aligned);

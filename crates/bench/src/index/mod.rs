@@ -19,3 +19,10 @@ pub struct IndexConfig {
     /// Seed of all randomness.
     pub seed: u64,
 }
+
+impl IndexConfig {
+    /// Lookups of one measurement: `maximum`, or ten for each key if that is fewer, so that few keys take little time.
+    fn lookups(&self, maximum: usize) -> usize {
+        maximum.min(10 * self.keys.max(1) as usize)
+    }
+}

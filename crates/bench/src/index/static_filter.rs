@@ -19,7 +19,7 @@ const KEYS_PER_FILTER: usize = 32 << 10;
 /// Maximum bits that SPEC allows, as a multiple of the bound.
 const OVERHEAD_TARGET: f64 = 1.13;
 
-/// Number of absent keys for measuring a false-positive rate.
+/// Maximum number of absent keys for measuring a false-positive rate.
 const STRANGERS: usize = 1 << 22;
 
 /// Runs all cases: 2^20 keys in 32 filters at every width, then `config.keys` in one filter of 12 bits.
@@ -48,7 +48,7 @@ fn measure(hashes: &[KeyHash], filter_keys: usize, width: u32, config: &IndexCon
             (at / filter_keys, hashes[at])
         })
         .collect();
-    let strangers: Vec<(usize, KeyHash)> = random_hashes(STRANGERS, !config.seed)
+    let strangers: Vec<(usize, KeyHash)> = random_hashes(config.lookups(STRANGERS), !config.seed)
         .into_iter()
         .enumerate()
         .map(|(number, hash)| (number % filters.len(), hash))
@@ -77,8 +77,8 @@ fn measure(hashes: &[KeyHash], filter_keys: usize, width: u32, config: &IndexCon
     };
     let present = timed(&|| count(&probes), keys);
     let present_ahead = timed(&|| count_ahead(&probes), keys);
-    let absent = timed(&|| count(&strangers), STRANGERS);
-    let absent_ahead = timed(&|| count_ahead(&strangers), STRANGERS);
+    let absent = timed(&|| count(&strangers), strangers.len());
+    let absent_ahead = timed(&|| count_ahead(&strangers), strangers.len());
     let memory_bytes: u64 = filters.iter().map(StaticFilter::memory_bytes).sum();
     let bits_per_key = memory_bytes as f64 * 8.0 / keys as f64;
     Measurement::new("index", if filters.len() == 1 { "static_filter_one" } else { "static_filters" })
@@ -91,7 +91,7 @@ fn measure(hashes: &[KeyHash], filter_keys: usize, width: u32, config: &IndexCon
         .metric("lookup_keys_per_s", present_ahead)
         .metric("absent_lookup_ns", nanoseconds_each(absent))
         .metric("absent_lookup_keys_per_s", absent_ahead)
-        .metric("false_positive_rate", count(&strangers) as f64 / STRANGERS as f64)
+        .metric("false_positive_rate", count(&strangers) as f64 / strangers.len() as f64)
         .metric("bits_per_key", bits_per_key)
         .metric("bits_per_key_bound", width)
         .metric("overhead", bits_per_key / f64::from(width))

@@ -21,7 +21,7 @@ use crate::measurement::Measurement;
 const TABLE_ITEMS: u64 = 148_639;
 const TABLE_PAGES: u64 = 8_744;
 
-/// Number of lookups that are timed.
+/// Maximum number of lookups that are timed.
 const LOOKUPS: usize = 1_000_000;
 
 /// LevelDB's own index in Table 3.
@@ -144,7 +144,7 @@ fn measure(
     indexes.iter().zip(tables).for_each(|(index, items)| verify(index, items));
     let items: usize = tables.iter().map(Vec::len).sum();
     let mut random = SmallRng::seed_from_u64(!config.seed);
-    let probes: Vec<(usize, KeyHash)> = (0..LOOKUPS)
+    let probes: Vec<(usize, KeyHash)> = (0..config.lookups(LOOKUPS))
         .map(|_| {
             let number = random.random_range(0..tables.len());
             (number, tables[number][random.random_range(0..tables[number].len())])

@@ -11,7 +11,7 @@ use super::IndexConfig;
 use super::cuckoo::{nanoseconds_each, rate_per_s};
 use crate::measurement::Measurement;
 
-/// Number of lookups that are timed.
+/// Maximum number of lookups that are timed.
 const LOOKUPS: usize = 2_000_000;
 
 /// Bytes of a page and bounds of an item's bytes, for pages of items of various lengths: 32 items per page on average.
@@ -27,7 +27,7 @@ pub fn run(config: &IndexConfig) -> Vec<Measurement> {
     let page_of = pages_of_variable_items(config.keys, &mut random);
     let probes: Vec<KeyHash> = match hashes.len() {
         0 => Vec::new(),
-        keys => (0..LOOKUPS).map(|_| hashes[random.random_range(0..keys)]).collect(),
+        keys => (0..config.lookups(LOOKUPS)).map(|_| hashes[random.random_range(0..keys)]).collect(),
     };
     let cases = [
         ("trie_dense_256", 256, Granularity::Key),
