@@ -73,9 +73,8 @@ pub fn aarch64() -> Result<(), String> {
     shell::run(&format!("cargo clippy --workspace --no-default-features --target {TARGET} -- -D warnings"))
 }
 
-/// What runs under Miri: the package, its targets, and which tests. `io` makes system calls that Miri does not know;
-/// the skipped tests go through so many values that they take many minutes. Tries are
-/// skipped since they have no unsafe code, and tables of codes that take as long.
+/// What runs under Miri: the package, its targets, and which tests. `io` makes system calls that Miri does not know.
+/// The skipped tests take many minutes each. So do the tables of codes that tries build, which have no unsafe code.
 const MIRI_TESTS: [(&str, &str, &str); 3] = [
     ("alluvium-index", "--lib", "--skip loom --skip what_the_caller_does --skip trie::"),
     (

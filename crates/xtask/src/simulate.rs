@@ -43,7 +43,7 @@ pub enum Kind {
     Both,
 }
 
-/// Planted bugs that take hundreds of seeds or more in the median: minutes on few processors.
+/// Planted bugs that took hundreds of seeds or more: minutes on few processors.
 const RARE_BUGS: [&str; 11] = [
     "groups-beside-log",
     "drop-without-sync",
