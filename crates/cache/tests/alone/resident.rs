@@ -1,18 +1,14 @@
 //! Resident memory follows what is stored, however generous the limit.
-#![cfg(all(target_os = "linux", not(loom)))]
 
 use std::ops::Range;
 
 use alluvium_cache::{Cache, Store};
-use alluvium_io::ProcessMemory;
+
+use super::{alone, resident_bytes};
 
 /// Additional memory of the test itself and the program, and the small parts of a cache that are resident from the
 /// start.
 const SLACK_BYTES: u64 = 8 << 20;
-
-fn resident_bytes() -> u64 {
-    ProcessMemory::now().expect("Linux tells").resident_bytes
-}
 
 /// Bytes that items with these numbers, of 4+8 bytes, take in addition to earlier ones.
 fn taken(cache: &Cache, items: Range<u32>) -> u64 {
@@ -25,9 +21,9 @@ fn taken(cache: &Cache, items: Range<u32>) -> u64 {
     resident_bytes().saturating_sub(before)
 }
 
-/// One test, since resident memory belongs to the process.
 #[test]
 fn few_items_under_a_generous_limit_take_little() {
+    let _alone = alone();
     for gibibytes in [1_usize, 4, 16, 256] {
         for (builder, name) in [
             (Cache::builder(), "logs"),

@@ -1,8 +1,6 @@
 //! Numbers in settings: each is refused with a reason, or reduced as documented, and none overflows, hangs or wastes
-//! memory.
-#![cfg(not(loom))]
-
-use std::sync::{Mutex, MutexGuard, PoisonError};
+//! memory. Linux allows a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them: two
+//! at a time would be refused.
 
 use alluvium_cache::{
     Access, BuildError, Builder, Cache, Concurrent, ConcurrentReads, Eviction, Exclusive, Store,
@@ -10,16 +8,10 @@ use alluvium_cache::{
 };
 use proptest::prelude::*;
 
+use super::alone;
+
 const MAX: usize = usize::MAX;
 const ITEMS: u32 = 1000;
-
-/// Linux allows a process 65,530 mappings (`vm.max_map_count`), and the largest cache takes 41,000 of them: two at a
-/// time would be refused.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// Numbers at which something may overflow, and some that make sense.
 fn number() -> impl Strategy<Value = usize> {

@@ -1,5 +1,4 @@
 //! Partitions that others can tell by a public hash.
-#![cfg(not(loom))]
 
 use std::collections::BTreeSet;
 

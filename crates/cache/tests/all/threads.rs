@@ -1,5 +1,4 @@
 //! Threads that read and write the same few keys: every value found is one that was set for its key.
-#![cfg(not(loom))]
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 

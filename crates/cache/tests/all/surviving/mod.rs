@@ -1,5 +1,4 @@
 //! Caches that survive: operations, and files that are opened again.
-#![cfg(all(target_os = "linux", not(miri), not(loom)))]
 
 mod compressed;
 mod temporary_file;

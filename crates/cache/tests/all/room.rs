@@ -1,5 +1,4 @@
 //! With room for all items, none is forgotten.
-#![cfg(not(loom))]
 
 use alluvium_cache::{Cache, Eviction};
 

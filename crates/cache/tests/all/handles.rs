@@ -1,5 +1,4 @@
 //! What writes a cache in each mode: the cache itself, or the writer of all partitions.
-#![allow(dead_code)] // Each test uses some of it.
 
 use std::time::Duration;
 

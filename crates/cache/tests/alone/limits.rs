@@ -1,25 +1,13 @@
 //! A single limit for the memory: resident bytes, including the index.
-#![cfg(all(target_os = "linux", not(loom)))]
 
 use std::fs;
-use std::sync::{Mutex, MutexGuard};
 
 use alluvium_cache::{Cache, Eviction};
-use alluvium_io::ProcessMemory;
 
-/// The tests measure what the whole process takes, so they run one after the other.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+use super::{alone, resident_bytes};
 
 /// Additional memory of the test itself and the program, including page tables.
 const SLACK_BYTES: u64 = 6 << 20;
-
-fn resident_bytes() -> u64 {
-    ProcessMemory::now().expect("Linux tells").resident_bytes
-}
 
 /// Fills the cache several times over with items of `payload` bytes.
 fn fill(cache: &Cache, payload: usize) {

@@ -1,6 +1,5 @@
 //! Threads that promote items of the compressed zone while others set and remove the same few keys: no get finds a
 //! value that is older than a write that had returned before the get began.
-#![cfg(not(loom))]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,5 +1,4 @@
 //! Random operations on a store compared with a map: nothing is forgotten, and what is refused changes nothing.
-#![cfg(not(loom))]
 
 use std::collections::{BTreeMap, HashMap};
 

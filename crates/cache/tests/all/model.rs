@@ -1,8 +1,4 @@
 //! Random operations compared with a map: a cache may forget items, but never returns a wrong one.
-#![cfg(not(loom))]
-
-mod handles;
-mod operations;
 
 use std::collections::HashMap;
 use std::marker::PhantomData;
@@ -16,8 +12,8 @@ use alluvium_cache::{
 use alluvium_io::SimulatedClock;
 use proptest::prelude::*;
 
-use handles::Handle;
-use operations::{Operation, operations, operations_in_cells, operations_in_zone};
+use super::handles::Handle;
+use super::operations::{Operation, operations, operations_in_cells, operations_in_zone};
 
 /// The expected content of an item, if it is present.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,5 +1,4 @@
 //! Who may write: one writer per partition, and no function that decides about an item.
-#![cfg(not(loom))]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -1,5 +1,4 @@
 //! Changes of an item that depend on its content.
-#![cfg(not(loom))]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

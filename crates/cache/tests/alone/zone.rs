@@ -1,8 +1,8 @@
 //! The compressed zone: how much it holds, and that both zones together keep the limit while they share it anew.
-#![cfg(not(loom))]
 
 use alluvium_cache::{Builder, Cache, Codec, Compressed, Concurrent};
-use alluvium_io::ProcessMemory;
+
+use super::{alone, resident_bytes};
 
 const LIMIT_BYTES: usize = 64 << 20;
 
@@ -35,9 +35,9 @@ fn work(cache: &Cache<Concurrent>, requests: u64, mut draw: impl FnMut(u64) -> u
     f64::from(hits) / requests as f64
 }
 
-/// One test, since resident memory belongs to the process.
 #[test]
 fn both_zones_keep_the_limit_while_the_split_changes() {
+    let _alone = alone();
     let builder = Cache::builder().memory_limit(LIMIT_BYTES).payload_bytes_mean(100);
     let plain = builder.clone().build().unwrap();
     work(&plain, 1_000_000, |request| request);
@@ -50,11 +50,10 @@ fn both_zones_keep_the_limit_while_the_split_changes() {
 
 /// Works on a cache with this codec, which must hold more than `tenths` tenths of the items of a plain cache.
 fn follow(builder: Builder, codec: Codec, plain_items: usize, tenths: usize, ratio: f64) {
-    let resident = || ProcessMemory::now().expect("Linux tells").resident_bytes;
-    let before = resident();
+    let before = resident_bytes();
     let cache = builder.compressed(Compressed { codec, ..Compressed::default() }).build().unwrap();
     let check = |phase: &str| {
-        let taken = resident().saturating_sub(before);
+        let taken = resident_bytes().saturating_sub(before);
         let stats = cache.stats().total();
         assert!(taken <= LIMIT_BYTES as u64 + SLACK_BYTES, "{phase}: {taken} bytes, {stats:?}");
         assert!(stats.memory_bytes <= LIMIT_BYTES as u64, "{phase}: {stats:?}");
