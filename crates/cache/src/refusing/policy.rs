@@ -120,10 +120,13 @@ mod tests {
     use crate::item::Metadata;
     use crate::partition::Ahead;
 
+    const MEMORY_BYTES: usize = if cfg!(miri) { 1 << 17 } else { 1 << 20 };
+    const KEYS: u64 = if cfg!(miri) { 60 } else { 1000 };
+
     /// A change never calls code of the user. If one panics nevertheless, its chain is refused: readers do not wait
     /// forever, and never see half of an item.
     fn a_broken_chain_is_refused<A: Access>() {
-        let sizes = Sizes::of::<A>(1 << 20, 24).unwrap();
+        let sizes = Sizes::of::<A>(MEMORY_BYTES, 24).unwrap();
         let partition = Partition::<Refusing, A>::refusing(Common::default(), sizes, false).unwrap();
         let hash = |number: u64| partition.common.hasher.hash(&number.to_le_bytes());
         let get = |number: u64| {
@@ -137,14 +140,14 @@ mod tests {
                 || partition.set(hash(number), &key, Ahead::Nothing, b"value", Metadata::default()).is_ok();
             catch_unwind(AssertUnwindSafe(set))
         };
-        (0..1000).for_each(|number| assert!(set(number).unwrap()));
+        (0..KEYS).for_each(|number| assert!(set(number).unwrap()));
         let index = &partition.body.get().index;
         let change = || partition.change(index.first(index.place(hash(7))), || panic!("in the middle"));
         assert!(catch_unwind(AssertUnwindSafe(change)).is_err());
         assert!(get(7).is_err() && set(7).is_err());
-        let refused = (0..1000).filter(|&number| get(number).is_err()).count();
+        let refused = (0..KEYS).filter(|&number| get(number).is_err()).count();
         assert!((1..40).contains(&refused), "{refused} keys of the chain");
-        assert_eq!((0..1000).filter(|&number| set(number).is_err()).count(), refused);
+        assert_eq!((0..KEYS).filter(|&number| set(number).is_err()).count(), refused);
     }
 
     #[test]
