@@ -121,12 +121,7 @@ const VALGRIND_TESTS: [(&str, &str, &str); 4] = [
 /// Tests of the crates with unsafe code under valgrind's memcheck.
 pub fn valgrind() -> Result<(), String> {
     let packages = "--package alluvium-cache --package alluvium-index --package alluvium-io";
-    under_valgrind(
-        &Programs::of_tests(&format!("{packages} --lib --test all"))?,
-        &VALGRIND_TESTS,
-        4,
-        &[],
-    )
+    under_valgrind(&Programs::of_tests(&format!("{packages} --lib --test all"))?, &VALGRIND_TESTS, 4, &[])
 }
 
 /// The first of them, with the minimum number of cases, for CI. Without the simulation of crashes, which takes minutes
