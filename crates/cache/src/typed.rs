@@ -200,7 +200,8 @@ mod tests {
 
     #[test]
     fn values_come_back_as_they_were() {
-        let cache: TypedCache<[u8; 4], i64> = TypedCache::new(Cache::builder().build().unwrap());
+        let cache: TypedCache<[u8; 4], i64> =
+            TypedCache::new(Cache::builder().memory_limit(1 << 20).build().unwrap());
         assert_eq!(cache.get_or_set_with(b"four", || -4), -4);
         assert_eq!(cache.get_or_set_with(b"four", || 5), -4);
         cache.bytes().set(b"four", b"not eight bytes").unwrap();
@@ -211,7 +212,7 @@ mod tests {
     #[test]
     fn a_typed_writer_writes_what_its_cache_reads() {
         let cache: TypedCache<u32, String, _> =
-            TypedCache::new(Cache::builder().build_concurrent_reads().unwrap());
+            TypedCache::new(Cache::builder().memory_limit(1 << 20).build_concurrent_reads().unwrap());
         let mut writer = cache.writer(..).unwrap();
         assert!(cache.writer(..).is_err());
         writer.set(&4, &"four".to_owned()).unwrap();
