@@ -24,7 +24,7 @@ const STEPS: &[Step] = &[
     ("test-build", || workspace().map(|_| ())),
     ("simulate", || trial("simulate --seeds 100")),
     // The engine broken on purpose: shows that the simulation would notice.
-    ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug common --trials 1")),
+    ("simulate-canaries", || trial("simulate --seeds 3000 --planted-bug all --trials 1")),
     ("crashes", || trial("crashes --seeds 100 --start 100000")),
     ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
     ("fuzz", || trial("fuzz --seconds 2")),

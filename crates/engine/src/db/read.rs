@@ -2,10 +2,12 @@
 
 use std::cell::Cell;
 use std::sync::Arc;
+use std::time::Duration;
 
 use alluvium_base::KeyHash;
 use alluvium_cache::Era;
 use alluvium_io::sync::atomic::Ordering;
+use alluvium_io::sync::thread;
 
 use super::keyspace::Keyspace;
 use crate::blob::StoredKey;
@@ -14,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::level::Version;
 use crate::metadata::Metadata;
+use crate::planted_race::PlantedRace;
 
 impl Keyspace {
     /// The value of `key`; `None` if it is absent.
@@ -203,6 +206,10 @@ impl View<'_> {
     /// Makes a row of what tables have for `key`, if the row cache takes it or `is_kept`.
     pub fn fill_row(&self, key: &[u8], item: Option<&Item<'_>>, is_kept: bool) {
         if let Some(era) = self.era {
+            if self.shared.planted_bugs.has(PlantedRace::RowsWithoutEra) {
+                // The mistake shows only if the item is replaced and converted before its row is made.
+                thread::sleep(Duration::from_millis(5));
+            }
             self.shared.rows.fill(era, self.keyspace.id, self.version, key, item, is_kept);
         }
     }

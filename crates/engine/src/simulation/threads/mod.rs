@@ -73,17 +73,17 @@ pub fn run(seed: u64, options: &Options) -> Result<ThreadsSummary, Failure> {
 fn life(seed: u64, planted_bugs: PlantedBugs) -> Result<Summary, Failure> {
     let mut rng = StdRng::seed_from_u64(seed ^ 0x006c_6966_6500);
     let mut shape = Shape::random(&mut rng);
-    // One of four has a follower; the others do what they did without.
-    let mut follower = seed.is_multiple_of(4).then(|| {
-        shape.be_followed(seed);
-        Follower::new(shape.places(), shape.keyspaces.len(), seed)
-    });
     if let Some(race) = planted_bugs.race {
         if !bugs::may_show(race, &shape) {
             return Ok(Summary::default());
         }
         bugs::focus(race, &mut shape);
     }
+    // One of four has a follower; the others do what they did without.
+    let mut follower = seed.is_multiple_of(4).then(|| {
+        shape.be_followed(seed);
+        Follower::new(shape.places(), shape.keyspaces.len(), seed)
+    });
     let mut storage = SimulatedStorage::new(rng.random());
     let clock = SimulatedClock::default();
     let next_number = AtomicI64::new(0);

@@ -27,14 +27,25 @@ const UNANSWERED_MAX: u32 = 8;
 pub(super) const WEIGHTS: [u32; KINDS] =
     [30, 30, 8, 10, 10, 12, 8, 10, 6, 3, 1, 4, 3, 4, 1, 2, 2, 4, 2, 3, 3, 4, 2, 6, 4];
 
-/// The kind that drops a keyspace.
+// Kinds that others name, by their position there.
+pub(super) const GET: usize = 0;
+pub(super) const PUT: usize = 1;
+pub(super) const REMOVE: usize = 2;
+pub(super) const UPDATE: usize = 4;
+pub(super) const INCREMENT: usize = 5;
+pub(super) const SWAP: usize = 6;
 const DROP_KEYSPACE: usize = 10;
-
-/// The kind that changes plans.
+pub(super) const INGEST: usize = 11;
+pub(super) const SNAPSHOT: usize = 13;
+pub(super) const CHECKPOINT: usize = 14;
 pub(super) const CHANGE_PLAN: usize = 15;
-
-/// The kind that scans a keyspace or its prefixes.
+pub(super) const FLUSH: usize = 17;
+pub(super) const PERSIST: usize = 18;
+pub(super) const COMPACT: usize = 19;
 pub(super) const ITERATE: usize = 20;
+
+/// Minimum number of keys of a keyspace, some of which have a special purpose.
+pub(super) const KEYS_MIN: usize = 5;
 
 /// Kinds that change one whole keyspace.
 const PARTING: std::ops::Range<usize> = 9..13;
@@ -103,7 +114,7 @@ impl Shape {
             plans,
             semi_sorted_plans,
             keyspaces,
-            keys: rng.random_range(5..11),
+            keys: rng.random_range(KEYS_MIN..11),
             clients: rng.random_range(2..5),
             operations: rng.random_range(10..60),
             durability,
