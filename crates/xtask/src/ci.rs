@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Instant;
 
 use crate::programs::Programs;
@@ -29,8 +30,7 @@ const STEPS: &[Step] = &[
     ("torture", || trial("torture --rounds 63 --seconds 25 --threads 3")),
     ("fuzz", || trial("fuzz --seconds 2")),
     ("memory", || trial("memory --limits 4,16 --keyspaces 100 --seconds 3")),
-    ("valgrind-smoke", || checks::valgrind_smoke(workspace()?)),
-    ("bench-smoke", || checks::bench_smoke(command()?, "32MiB")),
+    ("valgrind-and-bench-smoke", valgrind_beside_benchmarks),
     ("redis", || checks::redis(command()?)),
     ("python", || python::test(false)),
     // Built with the package for Python, so after it.
@@ -83,6 +83,17 @@ fn trial(line: &str) -> Result<(), String> {
 /// The command itself, of the same build.
 fn command() -> Result<&'static Path, String> {
     workspace()?.path("crates/cli", "alluvium")
+}
+
+/// Valgrind runs one thread at a time, and takes minutes: benchmarks have the other processors meanwhile.
+fn valgrind_beside_benchmarks() -> Result<(), String> {
+    let (programs, command) = (workspace()?, command()?);
+    thread::scope(|scope| {
+        let valgrind = scope.spawn(|| checks::valgrind_smoke(programs));
+        let benchmarks = checks::bench_smoke(command, "32MiB");
+        let valgrind = valgrind.join().map_err(|_| "the thread of valgrind panicked".to_owned())?;
+        valgrind.and(benchmarks)
+    })
 }
 
 /// The tests of the crate that reads and writes files, where temporary files usually are.
