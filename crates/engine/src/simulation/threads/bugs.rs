@@ -73,7 +73,11 @@ pub(super) fn focus(race: PlantedRace, shape: &mut Shape) {
             shape.clients = 4;
             raise(shape, &[PUT, REMOVE, UPDATE]);
         }
-        PlantedRace::IngestWithoutEpoch => raise(shape, &[INGEST, UPDATE, INCREMENT, SWAP]),
+        PlantedRace::IngestWithoutEpoch => {
+            // An ingest fills one keyspace: twins in two of them would differ without any race.
+            shape.twins_part = true;
+            raise(shape, &[INGEST, UPDATE, INCREMENT, SWAP]);
+        }
         PlantedRace::SnapshotWithoutShards => raise(shape, &[SNAPSHOT, CHECKPOINT, FLUSH, PERSIST]),
         PlantedRace::RowsWithoutEra => raise(shape, &[GET, PUT, FLUSH]),
         _ => {}
